@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -21,8 +21,8 @@ from runner.request import (
 
 _T = TypeVar("_T")
 
-BYTES_PER_TOKEN: Final = 4
-"""English prose in the common tokenizers; the simulation needs no better figure."""
+CHARACTERS_PER_TOKEN: Final = 4
+"""English prose in the common tokenizers; the plain dialect needs no better figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,24 @@ class Asked:
     tokens: int  #: of what was sent, by its length
     packed: bool = False  #: vectors are asked for in base64
     tool: str = ""  #: whose input the answer is to be, in Anthropic's form
+    texts: tuple[str, ...] = ()  #: all that the model reads, the schema included
+    fields: Mapping[str, Any] = field(default_factory=dict)  #: the body, as JSON
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the reply is to be a stream of events."""
+        return self.fields.get("stream") is True
+
+    @property
+    def choices(self) -> int:
+        """The number of answers asked for."""
+        wanted = self.fields.get("n")
+        return wanted if isinstance(wanted, int) and wanted > 1 else 1
+
+    def cap(self, names: tuple[str, ...]) -> int | None:
+        """The limit on the output, from the first of *names* that is set."""
+        found = (self.fields.get(name) for name in names)
+        return next((cap for cap in found if isinstance(cap, int) and cap > 0), None)
 
 
 class _Text(msgspec.Struct):
@@ -77,12 +95,40 @@ class _RerankBody(msgspec.Struct):
     top_n: int | None = None
 
 
+class _TextFormat(msgspec.Struct):
+    type: str = "text"
+    name: str = ""
+    schema: msgspec.Raw | None = None
+
+
+class _TextOptions(msgspec.Struct):
+    format: _TextFormat | None = None
+
+
+class _ResponsesBody(msgspec.Struct):
+    model: str
+    input: str | list[_Message]
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    text: _TextOptions | None = None
+
+
 def decoded(body: bytes, form: type[_T], name: str) -> _T:
     """The *body* of *name* request; raise `BadRequest` where it has not that form."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"The body is not {name} request ({error}).") from None
+
+
+def fields_of(body: bytes) -> dict[str, Any]:
+    """The JSON object in *body*, or nothing where it holds none."""
+    try:
+        fields = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def read_request(body: bytes) -> Asked:
@@ -94,7 +140,28 @@ def read_request(body: bytes) -> Asked:
         temperature=asked.temperature,
         schema=_schema(asked.response_format),
     )
-    return sized(asked.model, request, said(request))
+    return sized_chat(asked.model, request, body)
+
+
+def read_responses(body: bytes) -> Asked:
+    """The input of OpenAI's Responses API; raise `BadRequest` where there is none."""
+    asked = decoded(body, _ResponsesBody, "a responses")
+    spoken = asked.input
+    messages = [
+        *([_Message("system", asked.instructions)] if asked.instructions else ()),
+        *([_Message("user", spoken)] if isinstance(spoken, str) else spoken),
+    ]
+    form = asked.text.format if asked.text is not None else None
+    schema = None
+    if form is not None and form.schema is not None:
+        schema = Schema(name=form.name, json=bytes(form.schema).decode())
+    request = ChatRequest(
+        messages=tuple(_message(message) for message in messages),
+        max_tokens=asked.max_output_tokens or 0,
+        temperature=asked.temperature,
+        schema=schema,
+    )
+    return sized_chat(asked.model, request, body)
 
 
 def said(request: ChatRequest) -> str:
@@ -108,7 +175,7 @@ def read_embed(body: bytes) -> Asked:
     texts = (asked.input,) if isinstance(asked.input, str) else tuple(asked.input)
     request = EmbedRequest(texts=texts, dimensions=asked.dimensions)
     packed = asked.encoding_format == "base64"
-    return sized(asked.model, request, *texts, packed=packed)
+    return sized(asked.model, request, body, *texts, packed=packed)
 
 
 def read_rerank(body: bytes) -> Asked:
@@ -117,23 +184,41 @@ def read_rerank(body: bytes) -> Asked:
     request = RerankRequest(
         query=asked.query, documents=tuple(asked.documents), top_n=asked.top_n
     )
-    return sized(asked.model, request, *(asked.query + d for d in asked.documents))
+    texts = (asked.query + document for document in asked.documents)
+    return sized(asked.model, request, body, *texts)
 
 
 READERS: Final[Mapping[str, Callable[[bytes], Asked]]] = {
     "/chat/completions": read_request,
     "/embeddings": read_embed,
     "/rerank": read_rerank,
+    "/responses": read_responses,
 }
 """From a path below the base URL to what reads its requests."""
 
 
 def sized(
-    model: str, request: Request, *texts: str, packed: bool = False, tool: str = ""
+    model: str, request: Request, body: bytes, *texts: str, packed: bool = False
 ) -> Asked:
-    """What was asked of *model*, in all of *texts*."""
-    tokens = 1 + sum(map(len, texts)) // BYTES_PER_TOKEN
-    return Asked(model=model, request=request, tokens=tokens, packed=packed, tool=tool)
+    """What was asked of *model* by *body*, in all of *texts*."""
+    return Asked(
+        model=model,
+        request=request,
+        tokens=1 + sum(map(len, texts)) // CHARACTERS_PER_TOKEN,
+        packed=packed,
+        texts=texts,
+        fields=fields_of(body),
+    )
+
+
+def sized_chat(model: str, request: ChatRequest, body: bytes, tool: str = "") -> Asked:
+    """The chat that *body* asks *model* for."""
+    asked = sized(model, request, body, said(request))
+    texts = [message.text for message in request.messages]
+    if request.schema is not None:
+        # providers put a schema into the prompt, and bill it
+        texts.append(request.schema.json)
+    return replace(asked, texts=tuple(texts), tool=tool)
 
 
 def _message(message: _Message) -> Message:

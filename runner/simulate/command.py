@@ -61,8 +61,34 @@ _SHARE = click.FloatRange(0, 1)
     default=0.0,
     help="Share of new batches of which no reply tells.",
 )
-def simulate(**options: Any) -> None:
-    """Serve an OpenAI-compatible endpoint on loopback, with faults by seed.
+@click.option("--dialect", default="plain", help="Whose form of API to speak.")
+@click.option(
+    "--bill-price",
+    metavar="IN,OUT[,CACHED[,WRITE[,WRITE_1H]]]",
+    help="Dollars a million tokens, for the costs in the ledger.",
+)
+@click.option(
+    "--bill-tier",
+    type=(str, str),
+    metavar="TIER FACTOR",
+    multiple=True,
+    help="Price of a service tier as a factor.  [default: batch, flex 0.5; priority 2]",
+)
+@click.option("--quota", metavar="USD", help="Refuse as out of credit after this bill.")
+@click.option("--model", "models", multiple=True, help="A name to serve; none: any.")
+@click.option("--bytes-per-token", type=float, help="Instead of a figure by seed.")
+@click.option(
+    "--reasoning", type=click.IntRange(0), help="Most reasoning tokens of an answer."
+)
+@click.option("--max-output", type=int, help="Most tokens a model generates.")
+@click.option("--cache-least", type=int, help="Tokens of the shortest cached prompt.")
+@click.option(
+    "--rate-refuse", type=_SHARE, default=0.0, help="Share of prompts always refused."
+)
+def simulate(
+    bill_tier: tuple[tuple[str, str], ...], quota: str | None, **options: Any
+) -> None:
+    """Serve a model's endpoint on loopback in one dialect, with faults by seed.
 
     Batches too, in OpenAI's form and in Anthropic's: they are kept in memory, and get
     on by the clock of the server.
@@ -73,7 +99,14 @@ def simulate(**options: Any) -> None:
     # A process that never simulates must not pay for the web server.
     import asyncio  # noqa: PLC0415
 
+    from runner.simulate.bill import TIER_FACTORS, dollars  # noqa: PLC0415
     from runner.simulate.options import SimulateOptions  # noqa: PLC0415
     from runner.simulate.serving import serve  # noqa: PLC0415
 
-    asyncio.run(serve(SimulateOptions(**options), announce=click.echo))
+    factors = {tier: dollars("--bill-tier", factor) for tier, factor in bill_tier}
+    settings = SimulateOptions(
+        bill_tiers={**TIER_FACTORS, **factors},
+        quota_usd=None if quota is None else dollars("--quota", quota),
+        **options,
+    )
+    asyncio.run(serve(settings, announce=click.echo))

@@ -7,6 +7,7 @@ that a run of faults can be repeated, and a request that failed can succeed late
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +29,7 @@ class Outcome(enum.StrEnum):
     MALFORMED = "malformed"  #: status 200 and a body that is no reply
     DROPPED = "dropped"  #: the connection was cut before or in the reply
     HANG = "hang"  #: no byte was ever sent
-    REFUSED = "refused"  #: 400: the request was none
+    REFUSED = "refused"  #: 4xx: the request itself, or one of its parameters
     GONE = "gone"  #: the client left, or the server stopped, before the reply was out
 
 
@@ -42,14 +43,22 @@ class Fate:
     shape: float  #: in [0, 1): which of the kinds of its fault
 
 
-def fate(options: SimulateOptions, request: str, seen: int) -> Fate:
-    """The fate of *request*, a hash, that was seen *seen* times before."""
+def fate(
+    options: SimulateOptions,
+    request: str,
+    seen: int,
+    statuses: Sequence[int] = SERVER_ERRORS,
+) -> Fate:
+    """The fate of *request*, a hash, that was seen *seen* times before.
+
+    A server error has one of *statuses*.
+    """
     chance = Chance("fate", options.seed, request, seen)
     latency_s = (options.latency_ms + chance.unit() * options.jitter_ms) / 1000
     draw, shape = chance.unit(), chance.unit()
     for outcome, rate, status in (
         (Outcome.RATE_LIMITED, options.rate_429, 429),
-        (Outcome.SERVER_ERROR, options.rate_5xx, chance.pick(SERVER_ERRORS)),
+        (Outcome.SERVER_ERROR, options.rate_5xx, chance.pick(statuses)),
         (Outcome.MALFORMED, options.rate_malformed, 200),
         (Outcome.DROPPED, options.rate_drop, 0),
         (Outcome.HANG, options.rate_hang, 0),

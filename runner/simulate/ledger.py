@@ -6,14 +6,15 @@ client turns out to have gone before the last byte was out, a second line with t
 there was one.
 
 The batch endpoints write lines of another kind to the same file: what was done there,
-and every item that was billed.
+and every item that was billed. `bill` adds up what both cost.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,6 +40,21 @@ class LedgerLine:
     finished_ms: int  #: when this line was written
     authorized: bool  #: whether an authorization header came with it
     tokens: int = 0  #: of prompt and reply, as far as they count against a limit
+    path: str = ""  #: below the base URL
+    tokens_in: int = 0  #: billed: all of the prompt; this and the following
+    tokens_out: int = 0  #: all that was generated
+    tokens_cached: int = 0  #: part of tokens_in
+    tokens_cache_write: int = 0  #: part of tokens_in
+    tokens_cache_write_1h: int = 0  #: part of tokens_cache_write
+    tokens_reasoning: int = 0  #: part of tokens_out
+    cost_usd: str = "0"  #: exact, as a decimal number
+    tells_usage: bool = False  #: whether the reply said what is billed
+    finish: str = ""  #: "stop", "length" or "content_filter"; empty: no answer
+    tier: str | None = None  #: None: the standard one
+    request_id: str | None = None
+    served_model: str | None = None
+    fingerprint: str | None = None
+    provider: str | None = None
 
 
 class BatchAct(enum.StrEnum):
@@ -65,12 +81,85 @@ class BatchLine:
     tokens_in: int = 0
     tokens_out: int = 0
     half_price: bool = False
+    tokens_cached: int = 0  #: part of tokens_in
+    tokens_cache_write: int = 0  #: part of tokens_in
+    tokens_cache_write_1h: int = 0  #: part of tokens_cache_write
+    tokens_reasoning: int = 0  #: part of tokens_out
+    cost_usd: str = "0"  #: exact, as a decimal number
+    tells_usage: bool = False  #: whether the result says what is billed
+    finish: str = ""
+    tier: str | None = None
+    request_id: str | None = None
+    served_model: str | None = None
+    fingerprint: str | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What the provider charges for everything in a ledger."""
+
+    requests: int = 0  #: single calls that came, billed or not
+    billed: int = 0  #: calls and items of batches that cost something or nothing
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_cache_write: int = 0
+    tokens_cache_write_1h: int = 0
+    tokens_reasoning: int = 0
+    cost_usd: Decimal = Decimal(0)
+    told_usd: Decimal = Decimal(0)
+    """The part of it that went out in whole replies with their usage: what a client
+    can know to the last digit. The rest it can only bound."""
+
+
+GENERATED = frozenset(
+    {Outcome.ANSWERED, Outcome.MALFORMED, Outcome.DROPPED, Outcome.GONE}
+)
+"""The outcomes of calls that a model may have worked for: these alone are billed."""
+
+
+def bill(lines: Iterable[LedgerLine], batch_lines: Iterable[BatchLine] = ()) -> Bill:
+    """Adds up a ledger: the last line of each call, and the billed items of batches."""
+    calls = list(lines)
+    billed: list[LedgerLine | BatchLine] = [
+        line for line in calls if line.outcome in GENERATED and line.finish
+    ]
+    delivered = sum(
+        Decimal(line.cost_usd)
+        for line in calls
+        if line.outcome is Outcome.ANSWERED and line.tells_usage
+    )
+    for item in batch_lines:
+        if item.act is BatchAct.BILLED:
+            billed.append(item)
+            delivered += Decimal(item.cost_usd) if item.tells_usage else 0
+    return Bill(
+        requests=len(calls),
+        billed=len(billed),
+        tokens_in=sum(each.tokens_in for each in billed),
+        tokens_out=sum(each.tokens_out for each in billed),
+        tokens_cached=sum(each.tokens_cached for each in billed),
+        tokens_cache_write=sum(each.tokens_cache_write for each in billed),
+        tokens_cache_write_1h=sum(each.tokens_cache_write_1h for each in billed),
+        tokens_reasoning=sum(each.tokens_reasoning for each in billed),
+        cost_usd=sum((Decimal(each.cost_usd) for each in billed), Decimal(0)),
+        told_usd=Decimal(delivered),
+    )
 
 
 class Ledger:
-    """Writes a ledger; without a file it keeps nothing."""
+    """Writes a ledger to a file, keeps it in memory, or neither.
 
-    def __init__(self, path: Path | None) -> None:
+    Args:
+        path: the file, which must be new; None: no file.
+        keeps: whether `lines`, `batch_lines` and `bill` are to be had from memory.
+    """
+
+    def __init__(self, path: Path | None, *, keeps: bool = False) -> None:
+        self._keeps = keeps
+        self._lines: dict[int, LedgerLine] = {}
+        self._batch_lines: list[BatchLine] = []
         try:
             # Unbuffered: a line is in the kernel's hands before its reply is.
             self._file = None if path is None else path.open("xb", buffering=0)
@@ -85,8 +174,26 @@ class Ledger:
 
     def write(self, line: LedgerLine | BatchLine) -> None:
         """Add *line*."""
+        if self._keeps and isinstance(line, LedgerLine):
+            self._lines[line.n] = line
+        elif self._keeps and isinstance(line, BatchLine):
+            self._batch_lines.append(line)
         if self._file is not None:
             self._file.write(msgspec.json.encode(line) + b"\n")
+
+    @property
+    def lines(self) -> list[LedgerLine]:
+        """What is known at last of each call, in order of arrival."""
+        return [line for _, line in sorted(self._lines.items())]
+
+    @property
+    def batch_lines(self) -> list[BatchLine]:
+        """What was done at the batch endpoints."""
+        return list(self._batch_lines)
+
+    def bill(self) -> Bill:
+        """What all of it costs so far."""
+        return bill(self.lines, self._batch_lines)
 
     def close(self) -> None:
         """Close the file."""
@@ -103,6 +210,11 @@ def read_ledger(path: Path) -> list[LedgerLine]:
 def read_batch_ledger(path: Path) -> list[BatchLine]:
     """What was done at the batch endpoints, as it was written down."""
     return list(_lines(path, BatchLine))
+
+
+def read_bill(path: Path) -> Bill:
+    """What the ledger at *path* costs."""
+    return bill(read_ledger(path), read_batch_ledger(path))
 
 
 class _Kind(msgspec.Struct):

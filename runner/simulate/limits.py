@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from runner.simulate.bucket import Bucket
 from runner.simulate.options import SimulateOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """One limit at a moment."""
+
+    per_minute: float  #: what it allows
+    remaining: float  #: what may be taken at once
+    full_in_s: float  #: until all of it is there again
+    served: int = 0  #: requests admitted so far
 
 
 class Limits:
@@ -21,6 +33,7 @@ class Limits:
         self._told = options.limit_headers
         self._rps_after = options.rps_after
         self._changes_at: float | None = None
+        self._served = 0
         self._buckets: dict[str, tuple[float, Bucket]] = {}
         if rps is not None:
             requests = Bucket(rate=rps, capacity=_burst(rps), now=now)
@@ -43,6 +56,7 @@ class Limits:
             default=0.0,
         )
         if wait_s == 0.0:
+            self._served += 1
             for name, (_, bucket) in self._buckets.items():
                 bucket.take(amounts[name], now)
         return wait_s
@@ -65,16 +79,33 @@ class Limits:
         if "tokens" in self._buckets:
             self._buckets["tokens"][1].take(tokens, now)
 
-    def headers(self, now: float) -> dict[str, str]:
-        """`x-ratelimit-*` of every limit, where they are to be told."""
+    def gauges(self, now: float) -> dict[str, Gauge]:
+        """Every limit, where they are to be told."""
         if not self._told:
             return {}
-        told: dict[str, str] = {}
-        for name, (per_minute, bucket) in self._buckets.items():
-            told[f"x-ratelimit-limit-{name}"] = f"{per_minute:.0f}"
-            told[f"x-ratelimit-remaining-{name}"] = f"{max(0.0, bucket.level(now)):.0f}"
-            told[f"x-ratelimit-reset-{name}"] = _duration(bucket.full_in_s(now))
-        return told
+        return {
+            name: Gauge(
+                per_minute=per_minute,
+                remaining=max(0.0, bucket.level(now)),
+                full_in_s=bucket.full_in_s(now),
+                served=self._served,
+            )
+            for name, (per_minute, bucket) in self._buckets.items()
+        }
+
+    def headers(self, now: float) -> dict[str, str]:
+        """`x-ratelimit-*` of every limit, where they are to be told."""
+        return openai_headers(self.gauges(now), now)
+
+
+def openai_headers(gauges: Mapping[str, Gauge], _now_s: float) -> dict[str, str]:
+    """`x-ratelimit-*` as OpenAI writes them."""
+    headers: dict[str, str] = {}
+    for name, gauge in gauges.items():
+        headers[f"x-ratelimit-limit-{name}"] = f"{gauge.per_minute:.0f}"
+        headers[f"x-ratelimit-remaining-{name}"] = f"{gauge.remaining:.0f}"
+        headers[f"x-ratelimit-reset-{name}"] = duration(gauge.full_in_s)
+    return headers
 
 
 def retry_after(wait_s: float) -> dict[str, str]:
@@ -90,7 +121,7 @@ def _burst(rps: float) -> float:
     return max(1.0, rps)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time as OpenAI writes it: `120ms`, `1.5s`, `6m0s`."""
     if seconds < 1:
         return f"{math.ceil(seconds * 1000)}ms"

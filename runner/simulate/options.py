@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from runner.errors import UsageError
@@ -33,8 +35,24 @@ class SimulateOptions:
     batch_error_rate: float = 0.0  #: of the items of batches, as the next
     batch_expire_rate: float = 0.0
     batch_lost_create_rate: float = 0.0  #: of the replies that tell of a new batch
+    dialect: str = "plain"  #: a name in `dialects.DIALECTS`
+    bill_price: str | None = None  #: IN,OUT[,CACHED[,WRITE[,WRITE_1H]]], dollars/Mtok
+    bill_tiers: Mapping[str, Decimal] | None = None  #: factors of prices, by tier
+    quota_usd: Decimal | None = None  #: what the account may spend
+    models: tuple[str, ...] = ()  #: the only ones there are; none: any
+    bytes_per_token: float | None = None  #: None: drawn by seed and dialect
+    reasoning: int | None = None  #: tokens at most, instead of the dialect's
+    max_output: int | None = None  #: tokens that a model can generate
+    cache_least: int | None = None  #: tokens of the shortest prompt that is cached
+    rate_refuse: float = 0.0  #: share of prompts that are never answered
 
     def __post_init__(self) -> None:
+        for is_wrong, complaint in self._rules():
+            if is_wrong:
+                raise UsageError(complaint)
+
+    def _rules(self) -> Iterator[tuple[bool, str]]:
+        """What must not be, and what to say of it."""
         rates = (
             self.rate_429,
             self.rate_5xx,
@@ -42,31 +60,52 @@ class SimulateOptions:
             self.rate_drop,
             self.rate_hang,
         )
-        if min(rates) < 0 or sum(rates) > 1:
-            raise UsageError(
+        yield (
+            min(rates) < 0 or sum(rates) > 1,
+            (
                 "The rates of faults are shares of all requests: each at least 0, "
                 "together at most 1."
-            )
+            ),
+        )
         items = (self.batch_error_rate, self.batch_expire_rate)
-        if min(items) < 0 or sum(items) > 1:
-            raise UsageError(
+        yield (
+            min(items) < 0 or sum(items) > 1,
+            (
                 "The rates of batches are shares of their items: each at least 0, "
                 "together at most 1."
-            )
-        if min(self.batch_seconds, self.batch_lag_seconds) < 0:
-            raise UsageError(
-                "--batch-seconds and --batch-lag-seconds are times; give 0 or more."
-            )
-        if self.batch_queue is not None and self.batch_queue <= 0:
-            raise UsageError("--batch-queue is a number of items; give more than 0.")
-        if min(self.latency_ms, self.jitter_ms) < 0:
-            raise UsageError("Latency and jitter are times; give 0 or more.")
-        if any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)):
-            raise UsageError("--rps and --tpm are limits; give more than 0.")
-        if self.rps_after is not None and (
-            self.rps is None or min(self.rps_after) <= 0
-        ):
-            raise UsageError(
-                "--rps-after changes --rps after so many seconds; give both, "
-                "more than 0."
-            )
+            ),
+        )
+        yield (
+            min(self.batch_seconds, self.batch_lag_seconds) < 0,
+            "--batch-seconds and --batch-lag-seconds are times; give 0 or more.",
+        )
+        yield (
+            self.batch_queue is not None and self.batch_queue <= 0,
+            "--batch-queue is a number of items; give more than 0.",
+        )
+        yield (
+            min(self.latency_ms, self.jitter_ms) < 0,
+            "Latency and jitter are times; give 0 or more.",
+        )
+        yield (
+            any(limit is not None and limit <= 0 for limit in (self.rps, self.tpm)),
+            "--rps and --tpm are limits; give more than 0.",
+        )
+        yield (
+            self.rps_after is not None
+            and (self.rps is None or min(self.rps_after) <= 0),
+            "--rps-after changes --rps after so many seconds; give both, more than 0.",
+        )
+        yield (
+            not 0 <= self.rate_refuse <= 1,
+            "--rate-refuse is a share: 0 to 1.",
+        )
+        yield (
+            self.bytes_per_token is not None and self.bytes_per_token < 1,
+            "--bytes-per-token is at least 1: no tokenizer has less.",
+        )
+        sizes = (self.max_output, self.cache_least)
+        yield (
+            any(size is not None and size <= 0 for size in sizes),
+            "--max-output and --cache-least are tokens; give more than 0.",
+        )

@@ -19,13 +19,14 @@ from runner.simulate.batch.exchange import (
     joined,
     read,
 )
-from runner.simulate.batch.messages import message_body, read_message
 from runner.simulate.batch.office import Kept, Office
 from runner.simulate.batch.paging import page
 from runner.simulate.batch.state import Ending, Item, Phase
+from runner.simulate.dialect import MESSAGES
 from runner.simulate.ledger import Ledger
-from runner.simulate.model import SimulatedModel
+from runner.simulate.messages import read_message
 from runner.simulate.options import SimulateOptions
+from runner.simulate.provider import Provider
 
 MOST_REQUESTS: Final = 100_000
 """Of a batch (API reference, "Create a Message Batch")."""
@@ -70,9 +71,9 @@ class AnthropicForm:
     """The batches of Anthropic's form."""
 
     def __init__(
-        self, options: SimulateOptions, model: SimulatedModel, ledger: Ledger
+        self, options: SimulateOptions, provider: Provider, ledger: Ledger
     ) -> None:
-        self._office = Office("msgbatch_", options, model, ledger, message_body)
+        self._office = Office("msgbatch_", options, provider, ledger)
         self.routes: Mapping[tuple[str, str], Handler] = {
             ("POST", "/messages/batches"): self._create,
             ("GET", "/messages/batches"): self._list,
@@ -80,7 +81,11 @@ class AnthropicForm:
             ("POST", "/messages/batches/*/cancel"): self._cancel,
             ("GET", "/messages/batches/*/results"): self._results,
         }
-        self.headers: Mapping[str, int] = {"x-api-key": 401, "anthropic-version": 400}
+        self.headers: Mapping[tuple[str, ...], int] = {
+            # newer clients send a key as a bearer's token too
+            ("x-api-key", "authorization"): 401,
+            ("anthropic-version",): 400,
+        }
 
     def advance(self, now_us: int) -> None:
         """Get on with all batches."""
@@ -117,6 +122,7 @@ class AnthropicForm:
             ],
             asking.now_us,
             read_message,
+            MESSAGES,
         )
         return Answer(body=encoded(_described(kept, asking)), created=kept.id)
 

@@ -64,8 +64,8 @@ class Form(Protocol):
     routes: Mapping[tuple[str, str], Handler]
     """From a method and a path, in which `*` stands for an id, to what answers."""
 
-    headers: Mapping[str, int]
-    """What every request has to say of itself, and the status where it does not."""
+    headers: Mapping[tuple[str, ...], int]
+    """Headers of which every request has one, and the status where it has none."""
 
     def advance(self, now_us: int) -> None:
         """Get on with all batches."""

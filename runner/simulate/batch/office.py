@@ -6,16 +6,18 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from runner.reply import Content
+from runner.errors import BadRequest
 from runner.simulate.asked import Asked
 from runner.simulate.batch.drawing import Order, items, schedule
 from runner.simulate.batch.exchange import NOT_FOUND, Refusal
 from runner.simulate.batch.state import Batch, Ending, Item, Phase
+from runner.simulate.dialect import Trouble
 from runner.simulate.ledger import BatchAct, BatchLine, Ledger
-from runner.simulate.model import SimulatedModel, tokens_of
 from runner.simulate.options import SimulateOptions
+from runner.simulate.provider import Provider, billed_fields
 
 CONFLICT: Final = 409
 
@@ -27,6 +29,7 @@ class Kept:
     id: str
     model: str  #: of its first item
     batch: Batch
+    path: str  #: of the single calls that its items are
     replies: dict[str, bytes] = field(default_factory=dict)  #: by custom id
     tokens_in: int = 0  #: of the items that succeeded
     tokens_out: int = 0
@@ -38,24 +41,21 @@ class Office:
     Args:
         prefix: What the ids begin with.
         options: How batches get on, and how many of their items fail.
-        model: Answers the items.
+        provider: Answers and bills the items.
         ledger: Remembers what was done, and what was billed.
-        body: Writes the reply to what was asked, whose body has that hash.
     """
 
     def __init__(
         self,
         prefix: str,
         options: SimulateOptions,
-        model: SimulatedModel,
+        provider: Provider,
         ledger: Ledger,
-        body: Callable[[Asked, str, Content], bytes],
     ) -> None:
         self._prefix = prefix
         self._options = options
-        self._model = model
+        self._provider = provider
         self._ledger = ledger
-        self._body = body
         self._kept: dict[str, Kept] = {}
         self._open: dict[str, Kept] = {}
         self._seen: Counter[str] = Counter()
@@ -65,21 +65,39 @@ class Office:
         orders: Sequence[Order],
         now_us: int,
         reader: Callable[[bytes], Asked],
+        path: str,
         *,
         is_sound: bool = True,
     ) -> Kept:
-        """A new batch of *orders*, whose bodies *reader* reads."""
+        """A new batch of *orders* to *path*, whose bodies *reader* reads."""
         number = len(self._kept)
         times = schedule(self._options, number, now_us)
-        found = items(self._options, orders, times, self._seen, reader)
+        accept = partial(self._accept, reader, path)
+        found = items(self._options, orders, times, self._seen, accept)
         kept = Kept(
             id=f"{self._prefix}{fresh(self._options.seed, number, now_us)}",
             model=next((item.asked.model for item in found if item.asked), ""),
             batch=Batch(times, found, is_sound=is_sound),
+            path=path,
         )
         self._kept[kept.id] = self._open[kept.id] = kept
         self._note(BatchAct.CREATED, kept, now_us, requests=len(found))
         return kept
+
+    def _accept(
+        self, reader: Callable[[bytes], Asked], path: str, body: bytes
+    ) -> Asked:
+        """The request in *body*; raise `BadRequest` where a single call would fail."""
+        asked = reader(body)
+        digest = hashlib.sha256(body).hexdigest()
+        row = self._provider.row(digest, 0)
+        trouble = self._provider.refused(row, asked, path)
+        if trouble is None:
+            draft = self._provider.draft(row, asked, digest)
+            trouble = draft if isinstance(draft, Trouble) else None
+        if trouble is not None:
+            raise BadRequest(trouble.message or row.body(trouble).decode())
+        return asked
 
     def has_room(self, more: int) -> bool:
         """Whether *more* items may wait in batches beside those that do."""
@@ -139,10 +157,16 @@ class Office:
         asked = item.asked
         if asked is None:
             raise AssertionError("what is no request cannot be answered")
-        answer = self._model.answer(asked, item.digest)
-        kept.replies[item.custom_id] = self._body(asked, item.digest, answer)
-        kept.tokens_in += asked.tokens
-        kept.tokens_out += tokens_of(answer)
+        row = self._provider.row(item.digest, 0)
+        draft = self._provider.draft(row, asked, item.digest)
+        if isinstance(draft, Trouble):
+            raise AssertionError("what was accepted is answered")  # noqa: TRY004
+        reply = self._provider.reply(
+            row, asked, item.digest, kept.path, draft, is_batch=True
+        )
+        kept.replies[item.custom_id] = reply.body
+        kept.tokens_in += reply.served.tokens.prompt
+        kept.tokens_out += reply.served.tokens.out
         self._ledger.write(
             BatchLine(
                 act=BatchAct.BILLED,
@@ -151,9 +175,8 @@ class Office:
                 custom_id=item.custom_id,
                 request=item.digest,
                 model=asked.model,
-                tokens_in=asked.tokens,
-                tokens_out=tokens_of(answer),
                 half_price=True,
+                **billed_fields(reply),
             )
         )
 

@@ -31,11 +31,12 @@ from runner.simulate.batch.openai_lines import (
 from runner.simulate.batch.paging import page
 from runner.simulate.batch.state import Ending, Phase
 from runner.simulate.ledger import BatchAct, BatchLine, Ledger
-from runner.simulate.model import SimulatedModel, reply_body
 from runner.simulate.options import SimulateOptions
+from runner.simulate.provider import Provider
 
 ENDPOINTS: Final = {
-    f"/v1{path}": READERS[path] for path in ("/chat/completions", "/embeddings")
+    f"/v1{path}": READERS[path]
+    for path in ("/chat/completions", "/embeddings", "/responses")
 }
 """What batches can be for, and what reads their bodies."""
 
@@ -72,10 +73,10 @@ class OpenAIForm:
     """The files and batches of OpenAI's form."""
 
     def __init__(
-        self, options: SimulateOptions, model: SimulatedModel, ledger: Ledger
+        self, options: SimulateOptions, provider: Provider, ledger: Ledger
     ) -> None:
         self._files = Files(options.seed)
-        self._office = Office("batch_", options, model, ledger, reply_body)
+        self._office = Office("batch_", options, provider, ledger)
         self._ledger = ledger
         self._bought: dict[str, _Bought] = {}
         self._results: dict[str, _Results] = {}
@@ -91,7 +92,7 @@ class OpenAIForm:
             ("POST", "/batches/*/cancel"): self._cancel,
         }
         # no key is asked for, as with single calls
-        self.headers: Mapping[str, int] = {}
+        self.headers: Mapping[tuple[str, ...], int] = {}
 
     def advance(self, now_us: int) -> None:
         """Get on with all batches, and write the results of those that ended."""
@@ -145,6 +146,7 @@ class OpenAIForm:
             [] if problems else orders,
             asking.now_us,
             ENDPOINTS[wanted.endpoint],
+            wanted.endpoint.removeprefix("/v1"),
             is_sound=not problems,
         )
         self._bought[kept.id] = _Bought(wanted=wanted, problems=tuple(problems))

@@ -35,8 +35,9 @@ from runner.simulate.delivery import deliver
 from runner.simulate.fate import FAULT_WAIT_S, Fate, Outcome, fate
 from runner.simulate.ledger import BatchAct, BatchLine, Ledger
 from runner.simulate.limits import retry_after
-from runner.simulate.model import SimulatedModel, malformed
+from runner.simulate.model import malformed
 from runner.simulate.options import SimulateOptions
+from runner.simulate.provider import Provider
 from store.clock import Clock
 
 UNHEARD: Final = {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.HANG}
@@ -48,25 +49,26 @@ class BatchEndpoints:
     def __init__(
         self,
         options: SimulateOptions,
-        model: SimulatedModel,
+        provider: Provider,
         ledger: Ledger,
         clock: Clock,
     ) -> None:
         self._options = options
         self._ledger = ledger
         self._clock = clock
-        openai = OpenAIForm(options, model, ledger)
+        self._dialect = provider.dialect
+        openai = OpenAIForm(options, provider, ledger)
         self._forms: Mapping[str, Form] = {
             "/files": openai,
             "/batches": openai,
-            "/messages/batches": AnthropicForm(options, model, ledger),
+            "/messages/batches": AnthropicForm(options, provider, ledger),
         }
         self._seen: Counter[str] = Counter()
 
     def form(self, path: str) -> Form | None:
-        """Whose *path* below the base URL it is."""
+        """Whose *path* below the base URL it is; None: nobody's in this dialect."""
         for root, form in self._forms.items():
-            if f"{path}/".startswith(f"{root}/"):
+            if root in self._dialect.paths and f"{path}/".startswith(f"{root}/"):
                 return form
         return None
 
@@ -93,7 +95,7 @@ class BatchEndpoints:
         )
         pattern, handler, ids = _route(form, request.method, path)
         key = _key(request.method, pattern, asking)
-        destined = fate(self._options, key, self._seen[key])
+        destined = fate(self._options, key, self._seen[key], self._dialect.statuses)
         reply, answer = _reply(form, asking, destined, partial(handler, asking, *ids))
         if answer is not None and answer.created and self._is_lost(key):
             destined = replace(destined, outcome=Outcome.DROPPED, shape=1.0)
@@ -162,10 +164,10 @@ def _reply(
     return _json(body), answer
 
 
-def _check(asking: Asking, headers: Mapping[str, int]) -> None:
-    for header, status in headers.items():
-        if header not in asking.headers:
-            raise Refusal(f"{header}: the header is required", status=status)
+def _check(asking: Asking, headers: Mapping[tuple[str, ...], int]) -> None:
+    for names, status in headers.items():
+        if not any(name in asking.headers for name in names):
+            raise Refusal(f"{names[0]}: the header is required", status=status)
 
 
 def _json(

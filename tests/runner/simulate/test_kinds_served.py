@@ -23,8 +23,9 @@ from runner.simulate.asked import READERS, Asked
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine, read_ledger
 from runner.simulate.likeness import DIMENSIONS, ranking, vectors
-from runner.simulate.model import SimulatedModel, reply_body
 from runner.simulate.options import SimulateOptions
+from runner.simulate.provider import Provider
+from runner.simulate.replies import Draft
 from runner.simulate.server import running
 from runner.task import Task
 from runner.testing_roles import PanelJob
@@ -187,7 +188,8 @@ def test_requests_read_back_as_they_were_written(
 
 
 def test_a_jobs_baseline_embeds_and_ranks_and_some_of_it_is_spoiled() -> None:
-    model = SimulatedModel(0, cast("Job", PanelJob()))
+    provider = Provider(SimulateOptions(), cast("Job", PanelJob()))
+    row = provider.dialect
     kinds: Counter[str] = Counter()
     for n in range(300):
         for request, form in (
@@ -195,8 +197,11 @@ def test_a_jobs_baseline_embeds_and_ranks_and_some_of_it_is_spoiled() -> None:
             (RerankRequest(query=f"a{n}", documents=("b", "c")), RERANK),
         ):
             asked = Asked(model="x", request=request, tokens=1, packed=n % 2 == 0)
-            said = model.answer(asked, str(n))
-            found = decode_reply(form, reply_body(asked, "d" * 64, said))
+            draft = provider.draft(row, asked, str(n))
+            assert isinstance(draft, Draft)
+            path = "/embeddings" if form is OPENAI_EMBEDDINGS else "/rerank"
+            reply = provider.reply(row, asked, str(n), path, draft)
+            found = decode_reply(form, reply.body)
             mine = PanelJob().baseline(request)
             if isinstance(found, Vectors):
                 kinds["vectors", found.packed == mine.packed] += 1

@@ -1,4 +1,4 @@
-"""Requests and replies of Anthropic's Messages API, as far as they are simulated.
+"""Requests of Anthropic's Messages API, as far as they are simulated.
 
 An answer in a given form is asked for in one of two ways: by a JSON schema in
 `output_config`, answered by a text, or by a tool that has to be used, answered by its
@@ -7,15 +7,13 @@ input.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from runner.errors import BadRequest
-from runner.reply import Content
 from runner.request import ChatRequest, Message, Part, Schema
-from runner.simulate.asked import Asked, decoded, said, sized
-from runner.simulate.model import tokens_of
+from runner.simulate.asked import Asked, decoded, sized_chat
 
 UNSUPPORTED: Final = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -83,50 +81,7 @@ def read_message(body: bytes) -> Asked:
         temperature=asked.temperature,
         schema=schema,
     )
-    return sized(asked.model, request, said(request), tool=tool)
-
-
-def message_body(asked: Asked, digest: str, answer: Content) -> bytes:
-    """The reply that says *answer*, without a time, so that it never varies."""
-    if not isinstance(answer, str):
-        raise TypeError("messages are answered by texts")
-    return msgspec.json.encode(_message_of(asked, digest, answer))
-
-
-def _message_of(asked: Asked, digest: str, text: str) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "text", "text": text}
-    uses_tool = asked.tool and _is_object(text)
-    if uses_tool:
-        block = {
-            "type": "tool_use",
-            "id": f"toolu_{digest[:24]}",
-            "name": asked.tool,
-            "input": msgspec.Raw(text.encode()),
-        }
-    return {
-        "id": f"msg_{digest[:24]}",
-        "type": "message",
-        "role": "assistant",
-        "model": asked.model,
-        "content": [block],
-        "stop_reason": "tool_use" if uses_tool else "end_turn",
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": asked.tokens,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": tokens_of(text),
-            "service_tier": "batch",
-        },
-    }
-
-
-def _is_object(text: str) -> bool:
-    """Whether it can be the input of a tool."""
-    try:
-        return isinstance(msgspec.json.decode(text.encode()), dict)
-    except msgspec.DecodeError:
-        return False
+    return sized_chat(asked.model, request, body, tool)
 
 
 def _parts(content: str | list[_Text]) -> tuple[Part, ...]:

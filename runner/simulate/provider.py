@@ -1,0 +1,372 @@
+"""What a provider makes of one request: refuses it, or answers and bills it.
+
+Pure but for the money it counts: no sockets, no clock. The bill follows the dialect's
+own rule and uses nothing that siftlog counts with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from runner.errors import UsageError
+from runner.job import Job
+from runner.reply import Content
+from runner.request import ChatRequest
+from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked
+from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
+from runner.simulate.chance import Chance
+from runner.simulate.dialect import CHAT, MESSAGES, Dialect, Kind, Served, Trouble
+from runner.simulate.dialects import (
+    DIALECTS,
+    TELLS_CACHE,
+    UNREADABLE,
+    of_request,
+    settled,
+)
+from runner.simulate.model import SimulatedModel
+from runner.simulate.options import SimulateOptions
+from runner.simulate.replies import WRITERS, Draft, write_vectors
+
+MESSAGE_TOKENS: Final = 4
+"""Around a message (OpenAI's cookbook, "How to count tokens": 3 or 4)."""
+
+REPLY_TOKENS: Final = 3
+"""Before the reply (the same)."""
+
+REFUSAL: Final = "I'm sorry, but I can't help with that."
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer on the wire, and what it costs."""
+
+    body: bytes
+    media: str
+    served: Served
+    finish: str  #: "stop", "length" or "content_filter", whatever the dialect calls it
+    tells_usage: bool  #: whether the body says what is billed
+    headers: Mapping[str, str]
+
+
+class Provider:
+    """Answers requests in one dialect, and adds up what it bills.
+
+    Args:
+        options: The dialect, the seed, prices and shares.
+        job: Whose baseline answers, if any.
+    """
+
+    def __init__(self, options: SimulateOptions, job: Job | None) -> None:
+        try:
+            dialect = DIALECTS[options.dialect]
+        except KeyError:
+            raise UsageError(
+                f"There is no dialect {options.dialect!r}; choose one of "
+                f"{', '.join(DIALECTS)}."
+            ) from None
+        self._options = options
+        self._model = SimulatedModel(options.seed, job)
+        self._prices = PriceList()
+        if options.bill_price is not None:
+            self._prices = PriceList.read(options.bill_price, options.bill_tiers)
+        self._tokenizer = _tokenizer(options)
+        self.dialect = settled(dialect, options.seed)
+        self.spent = Decimal(0)
+        """Dollars billed so far."""
+
+    def row(self, digest: str, seen: int) -> Dialect:
+        """The dialect in which that request is answered."""
+        return of_request(self.dialect, Chance("row", self._options.seed, digest, seen))
+
+    def turned_away(
+        self, row: Dialect, path: str, fields: Mapping[str, Any], *, has_key: bool
+    ) -> Trouble | None:
+        """Why a request is refused before it is read."""
+        model = str(fields.get("model") or "")
+        if path not in self.dialect.paths:
+            return row.trouble(Kind.PATH, path=f"/v1{path}", model=model)
+        if not has_key and (self.dialect.needs_key or path == MESSAGES):
+            return row.trouble(Kind.KEY)
+        if fields and not model:
+            return row.trouble(Kind.NO_MODEL)
+        if fields.get("messages") == []:
+            return row.trouble(Kind.NO_MESSAGES)
+        if self._options.models and model not in self._options.models:
+            return row.trouble(Kind.MODEL, model=model)
+        return None
+
+    def refused(self, row: Dialect, asked: Asked, path: str) -> Trouble | None:
+        """Why a request that was read is refused, apart from limits."""
+        for rule in self.dialect.rules:
+            trouble = rule(asked, path)
+            if trouble is not None:
+                return trouble
+        quota = self._options.quota_usd
+        if quota is not None and self.spent >= quota:
+            return row.trouble(Kind.QUOTA, detail=f"{self.spent:f}")
+        return None
+
+    def tokens_in(self, asked: Asked) -> int:
+        """Tokens of the prompt."""
+        if self._tokenizer is None:
+            return asked.tokens
+        pieces = len(asked.texts)
+        if isinstance(asked.request, ChatRequest):
+            pieces = len(asked.request.messages)
+        return (
+            sum(map(self._tokenizer.count, asked.texts))
+            + MESSAGE_TOKENS * pieces
+            + REPLY_TOKENS
+        )
+
+    def draft(self, row: Dialect, asked: Asked, digest: str) -> Draft | Trouble:
+        """What is generated for a request, or the error that comes of its content."""
+        answers = tuple(
+            self._model.answer(asked, digest, choice) for choice in range(asked.choices)
+        )
+        draft = self._drafted(row, asked, answers, digest)
+        words = row.cut_schema
+        if words is None or isinstance(draft, Trouble) or not _is_cut(asked, draft):
+            return draft
+        return Trouble(
+            status=words.status,
+            message=words.message,
+            type=words.type,
+            code=words.code,
+        )
+
+    def reply(
+        self,
+        row: Dialect,
+        asked: Asked,
+        digest: str,
+        path: str,
+        draft: Draft,
+        *,
+        seen: int = 0,
+        is_batch: bool = False,
+    ) -> Reply:
+        """Write *draft* down as the reply, and bill it."""
+        chance = Chance("reply", self._options.seed, digest, seen)
+        tokens = self._cached(row, asked, draft.tokens, chance, path)
+        tier = "batch" if is_batch else self._tier(row, asked, chance)
+        cost = self._prices.cost(tokens, tier)
+        self.spent += cost
+        served = Served(
+            request_id=_request_id(self._options.seed, digest, seen, is_batch),
+            model=_dated(row, asked.model),
+            fingerprint=_usually_first(row.fingerprints, chance),
+            provider=chance.pick(row.providers) if row.providers else None,
+            tier=tier,
+            tokens=tokens,
+            cost=cost,
+        )
+        is_chat = isinstance(asked.request, ChatRequest)
+        writer = WRITERS[path] if is_chat else write_vectors
+        written = writer(row, asked, digest, draft, served)
+        is_told = path != CHAT or row.usage not in UNREADABLE
+        return Reply(
+            body=written.body,
+            media=written.media,
+            served=served,
+            finish=draft.finish,
+            tells_usage=is_told and written.tells_usage,
+            headers=row.ids(served),
+        )
+
+    def _drafted(
+        self, row: Dialect, asked: Asked, answers: tuple[Content, ...], digest: str
+    ) -> Draft | Trouble:
+        """What is generated: reasoning first, then answers, both below the limit."""
+        fresh = self.tokens_in(asked)
+        texts = [answer for answer in answers if isinstance(answer, str)]
+        if not texts:
+            return Draft(answers=answers, finish="stop", tokens=Tokens(fresh=fresh))
+        seed = self._options.seed
+        if Chance("refuse", seed, digest).unit() < self._options.rate_refuse:
+            if row.name == "azure":
+                return row.trouble(Kind.FILTER)
+            tokens = Tokens(fresh=fresh, visible=self._count(REFUSAL))
+            return Draft(answers=(REFUSAL,), finish="content_filter", tokens=tokens)
+        cap, most = self._cap(row, asked), self._options.max_output
+        reasoning = self._reasoning(row, asked, digest)
+        bounds = [most, cap if row.reasoning.is_capped else None]
+        reasoning = min((reasoning, *(each for each in bounds if each is not None)))
+        rooms = [each - reasoning for each in bounds if each is not None]
+        if cap is not None:
+            rooms.append(cap)
+        room = min(rooms, default=None)
+        cut = [
+            text if room is None or self._count(text) <= room else self._cut(text, room)
+            for text in texts
+        ]
+        is_short = any(
+            len(part) < len(text) for part, text in zip(cut, texts, strict=True)
+        )
+        return Draft(
+            answers=tuple(cut),
+            finish="length" if is_short else "stop",
+            tokens=Tokens(
+                fresh=fresh,
+                visible=sum(map(self._count, cut)) if any(cut) or not is_short else 0,
+                reasoning=reasoning,
+            ),
+            thoughts=_thoughts(row, digest, reasoning),
+        )
+
+    @staticmethod
+    def _cap(row: Dialect, asked: Asked) -> int | None:
+        """The limit on the output, by the names that the dialect knows."""
+        return asked.cap(("max_output_tokens", *row.caps)) if row.caps else None
+
+    def _reasoning(self, row: Dialect, asked: Asked, digest: str) -> int:
+        """Reasoning tokens, spread over orders of magnitude as real ones are."""
+        thinking, effort = (
+            asked.fields.get(k) for k in ("thinking", "reasoning_effort")
+        )
+        most = 0 if effort == "none" else row.reasoning.most
+        if isinstance(thinking, dict) and thinking.get("type") == "enabled":
+            most = int(thinking.get("budget_tokens", 0))
+        if self._options.reasoning is not None and most:
+            most = self._options.reasoning
+        if most <= 0:
+            return 0
+        unit = Chance("reasoning", self._options.seed, digest).unit()
+        return min(most, int(math.exp(unit * math.log(most + 1))))
+
+    def _cached(
+        self, row: Dialect, asked: Asked, tokens: Tokens, chance: Chance, path: str
+    ) -> Tokens:
+        """Splits the prompt into what is fresh, cached and written."""
+        draw, share = chance.unit(), chance.unit()
+        least, step = row.cache_least, row.cache_step
+        if self._options.cache_least is not None and least:
+            least, step = self._options.cache_least, 1
+        is_chat = isinstance(asked.request, ChatRequest)
+        if not least or tokens.fresh < least or not is_chat:
+            return tokens
+        if path == CHAT and row.usage not in TELLS_CACHE:
+            return tokens
+        marks = _cache_marks(asked.fields) if row.cache_writes else []
+        if row.cache_writes and not marks:
+            return tokens
+        steps = int(tokens.fresh * share) // step * step
+        if draw < 0.5:  # noqa: PLR2004 - half of all requests
+            return replace(tokens, fresh=tokens.fresh - steps, cached=steps)
+        if not row.cache_writes or path not in {MESSAGES, CHAT}:
+            return tokens
+        hour = steps if "1h" in marks else 0
+        return replace(
+            tokens,
+            fresh=tokens.fresh - steps,
+            written_5m=steps - hour,
+            written_1h=hour,
+        )
+
+    def _tier(self, row: Dialect, asked: Asked, chance: Chance) -> str | None:
+        """The tier that served it: now and then not the one that was asked for."""
+        wanted = asked.fields.get("service_tier")
+        draw = chance.unit()
+        if not isinstance(wanted, str):
+            return None
+        if row.name == "anthropic":
+            # Anthropic grants priority by capacity; nobody can ask for it alone
+            return "priority" if wanted == "auto" and draw < 0.5 else None  # noqa: PLR2004
+        if wanted not in row.tiers or draw < 0.1:  # noqa: PLR2004 - a share
+            return None
+        return wanted
+
+    def _count(self, text: str) -> int:
+        if self._tokenizer is None:
+            return 1 + len(text) // CHARACTERS_PER_TOKEN
+        return self._tokenizer.count(text)
+
+    def _cut(self, text: str, most: int) -> str:
+        if self._tokenizer is None:
+            return text[: max(0, most - 1) * CHARACTERS_PER_TOKEN]
+        return self._tokenizer.cut(text, most)
+
+
+def billed_fields(reply: Reply) -> dict[str, Any]:
+    """The fields of a ledger's line that say what was served and billed."""
+    served, tokens = reply.served, reply.served.tokens
+    return {
+        "tokens_in": tokens.prompt,
+        "tokens_out": tokens.out,
+        "tokens_cached": tokens.cached,
+        "tokens_cache_write": tokens.written,
+        "tokens_cache_write_1h": tokens.written_1h,
+        "tokens_reasoning": tokens.reasoning,
+        "cost_usd": exact(served.cost),
+        "tells_usage": reply.tells_usage,
+        "finish": reply.finish,
+        "tier": served.tier,
+        "request_id": served.request_id,
+        "served_model": served.model,
+        "fingerprint": served.fingerprint,
+        "provider": served.provider,
+    }
+
+
+def _tokenizer(options: SimulateOptions) -> Tokenizer | None:
+    """The dialect's own way to count; None: as the plain dialect does, by length."""
+    if options.bytes_per_token is not None:
+        each = options.bytes_per_token
+        return Tokenizer(letters=each, others=each)
+    if options.dialect == "plain":
+        return None
+    chance = Chance("tokenizer", options.seed, options.dialect)
+    return Tokenizer(letters=2.5 + 2 * chance.unit(), others=1 + chance.unit())
+
+
+def _is_cut(asked: Asked, draft: Draft) -> bool:
+    """Whether an answer in a given form ends before its end."""
+    request = asked.request
+    has_schema = isinstance(request, ChatRequest) and request.schema is not None
+    return has_schema and draft.finish == "length"
+
+
+def _thoughts(row: Dialect, digest: str, tokens: int) -> str:
+    """The reasoning as it is shown, if it is."""
+    if not row.reasoning.shown or not tokens:
+        return ""
+    chance = Chance("thoughts", digest)
+    words = ("so", "then", "the", "text", "says", "or", "not", "wait")
+    return " ".join(chance.pick(words) for _ in range(min(tokens, 40)))
+
+
+def _cache_marks(fields: Mapping[str, Any]) -> list[str]:
+    """How long each marked part of the prompt is to be kept."""
+    marks: list[str] = []
+    waiting: list[object] = [fields.get("system"), fields.get("messages")]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            mark = node.get("cache_control")
+            if isinstance(mark, dict):
+                marks.append(str(mark.get("ttl", "5m")))
+            waiting.append(node.get("content"))
+    return marks
+
+
+def _dated(row: Dialect, model: str) -> str:
+    """The name that served it; one that has a date already is kept."""
+    return model if model[-1:].isdigit() and "-20" in model else model + row.dated
+
+
+def _usually_first(choices: tuple[str, ...], chance: Chance) -> str | None:
+    """The first of *choices*; now and then another."""
+    if not choices:
+        return None
+    return choices[0] if chance.unit() < 0.9 else chance.pick(choices)  # noqa: PLR2004
+
+
+def _request_id(seed: int, digest: str, seen: int, is_batch: bool) -> str:
+    drawn = hashlib.sha256(f"{seed} {digest} {seen} {is_batch}".encode()).hexdigest()
+    return f"req_{drawn[:32]}"

@@ -1,0 +1,461 @@
+"""Replies on the wire, whole or as a stream of events: chat, Responses, vectors, ranks.
+
+A body has no time in it (`created` is 0), so that it never varies. A stream is written
+in one go: its events are those of a provider, its pauses are not.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, assert_never
+
+import msgspec
+
+from runner.reply import Content, Ranking, Vectors
+from runner.request import ChatRequest
+from runner.simulate.asked import Asked
+from runner.simulate.bill import Tokens
+from runner.simulate.dialect import (
+    CHAT,
+    JSON,
+    MESSAGES,
+    RESPONSES,
+    Dialect,
+    Served,
+    native,
+    of_responses,
+)
+
+EVENTS: Final = "text/event-stream"
+
+_PIECE: Final = 24
+"""Characters of a piece of a stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a model generated, before a dialect writes it down."""
+
+    answers: tuple[Content, ...]  #: one for each that was asked for
+    finish: str  #: "stop", "length" or "content_filter"
+    tokens: Tokens
+    thoughts: str = ""  #: the reasoning, where it is shown
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The answers of a chat."""
+        return tuple(answer for answer in self.answers if isinstance(answer, str))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A reply's body."""
+
+    body: bytes
+    media: str = JSON
+    tells_usage: bool = True  #: False: a stream of which no usage was asked for
+
+
+Writer: TypeAlias = Callable[[Dialect, Asked, str, Draft, Served], Written]
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The pieces in which a stream brings *text*."""
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]
+
+
+def event(value: object, name: str = "") -> bytes:
+    """One server-sent event."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + msgspec.json.encode(value) + b"\n\n"
+
+
+# -- chat ------------------------------------------------------------------------
+
+
+def write_chat(
+    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> Written:
+    """A chat completion, or its chunks."""
+    body = _completion(row, asked, digest, draft, served)
+    if not asked.is_streamed:
+        return Written(body=msgspec.json.encode(body))
+    options = asked.fields.get("stream_options")
+    wants = isinstance(options, dict) and options.get("include_usage") is True
+    return Written(
+        body=b"".join(_chunks(body, wants_usage=wants)),
+        media=EVENTS,
+        tells_usage=wants,
+    )
+
+
+def _completion(
+    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> dict[str, Any]:
+    """A chat completion in OpenAI's form, as the dialect varies it."""
+    end = row.ends.get(draft.finish, draft.finish)
+    if draft.finish == "content_filter" and _refuses_in_a_field(row, asked):
+        end = row.ends.get("stop", "stop")
+    body: dict[str, Any] = {
+        "id": f"chatcmpl-{digest[:24]}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": served.model,
+        "choices": [
+            {
+                "index": index,
+                "message": _message(row, asked, draft, text),
+                **({} if row.name == "plain" else {"logprobs": None}),
+                "finish_reason": end,
+            }
+            for index, text in enumerate(draft.texts)
+        ],
+        **row.more(served),
+    }
+    usage = row.usage(served.tokens, served.cost)
+    if usage is not None:
+        body["usage"] = usage
+    if row.tells_tier:
+        # a batch's results are told from others by where they come from
+        tier = None if served.tier == "batch" else served.tier
+        body["service_tier"] = tier or "default"
+    if served.fingerprint is not None:
+        body["system_fingerprint"] = served.fingerprint
+    return body
+
+
+def _refuses_in_a_field(row: Dialect, asked: Asked) -> bool:
+    """Whether a refusal has its own field: OpenAI's, where a schema was sent."""
+    request = asked.request
+    return (
+        row.name.startswith("openai")
+        and isinstance(request, ChatRequest)
+        and request.schema is not None
+    )
+
+
+def _message(row: Dialect, asked: Asked, draft: Draft, text: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant"}
+    shown = row.reasoning.shown if draft.thoughts else ""
+    if shown == "think":
+        closed = "" if draft.finish == "length" and not text else "\n</think>\n\n"
+        text = f"<think>\n{draft.thoughts}{closed}{text}"
+    elif shown:
+        message[shown] = draft.thoughts
+    if draft.finish == "content_filter" and _refuses_in_a_field(row, asked):
+        return message | {"content": None, "refusal": text}
+    if draft.finish == "content_filter" and row.name not in {"plain", "openai"}:
+        text = ""
+    content: object = text or row.empty
+    if row.is_in_parts and text:
+        content = [{"type": "text", "text": text}]
+    return message | {"content": content}
+
+
+def _chunks(body: Mapping[str, Any], *, wants_usage: bool) -> Iterator[bytes]:
+    """The chunks of a stream: role, pieces, end, and the usage if it is wanted."""
+    shared = {
+        name: value
+        for name, value in body.items()
+        if name not in {"object", "choices", "usage"}
+    } | {"object": "chat.completion.chunk"}
+
+    def chunk(index: int, delta: Mapping[str, Any], end: object = None) -> bytes:
+        choice = {"index": index, "delta": delta, "finish_reason": end}
+        usage = {"usage": None} if wants_usage else {}
+        return event({**shared, "choices": [choice], **usage})
+
+    for choice in body["choices"]:
+        index, message = choice["index"], choice["message"]
+        yield chunk(index, {"role": "assistant", "content": ""})
+        for name, value in message.items():
+            if name == "role" or value is None:
+                continue
+            text = value if isinstance(value, str) else value[0]["text"]
+            for piece in pieces(text):
+                yield chunk(index, {name: piece})
+        yield chunk(index, {}, choice["finish_reason"])
+    if wants_usage:
+        yield event({**shared, "choices": [], "usage": body.get("usage")})
+    yield b"data: [DONE]\n\n"
+
+
+# -- OpenAI's Responses API -------------------------------------------------------
+
+
+def write_responses(
+    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> Written:
+    """A response, or its events."""
+    body = _response(row, asked, digest, draft, served)
+    if not asked.is_streamed:
+        return Written(body=msgspec.json.encode(body))
+    return Written(body=b"".join(_response_events(body)), media=EVENTS)
+
+
+def _response(
+    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> dict[str, Any]:
+    """A response as OpenAI writes it."""
+    is_cut = draft.finish == "length"
+    status = "incomplete" if is_cut else "completed"
+    output: list[dict[str, Any]] = []
+    if served.tokens.reasoning:
+        output.append({"id": f"rs_{digest[:24]}", "type": "reasoning", "summary": []})
+    text = draft.texts[0]
+    if text or not is_cut:
+        part: dict[str, Any] = {
+            "type": "output_text",
+            "annotations": [],
+            "logprobs": [],
+            "text": text,
+        }
+        if draft.finish == "content_filter":
+            part = {"type": "refusal", "refusal": text}
+        output.append(
+            {
+                "id": f"msg_{digest[:24]}",
+                "type": "message",
+                "status": status,
+                "role": "assistant",
+                "content": [part],
+            }
+        )
+    fields = asked.fields
+    return {
+        "id": f"resp_{digest[:24]}",
+        "object": "response",
+        "created_at": 0,
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+        "instructions": fields.get("instructions"),
+        "max_output_tokens": fields.get("max_output_tokens"),
+        "model": served.model,
+        "output": output,
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "reasoning": fields.get("reasoning") or {"effort": None, "summary": None},
+        "service_tier": served.tier or "default",
+        "store": fields.get("store", True),
+        "temperature": fields.get("temperature", 1.0),
+        "text": fields.get("text") or {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": fields.get("top_p", 1.0),
+        "truncation": "disabled",
+        "usage": of_responses(served.tokens),
+        "metadata": fields.get("metadata") or {},
+        **row.more(served),
+    }
+
+
+def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
+    """The events of a response, numbered from 0."""
+    number = 0
+
+    def numbered(kind: str, **values: Any) -> bytes:
+        nonlocal number
+        sent = event({"type": kind, "sequence_number": number, **values}, kind)
+        number += 1
+        return sent
+
+    begun = {**body, "status": "in_progress", "output": [], "usage": None}
+    begun["incomplete_details"] = None
+    yield numbered("response.created", response=begun)
+    yield numbered("response.in_progress", response=begun)
+    for index, item in enumerate(body["output"]):
+        empty = {**item, **({"content": []} if "content" in item else {})}
+        if "status" in item:
+            empty["status"] = "in_progress"
+        yield numbered("response.output_item.added", output_index=index, item=empty)
+        for part in item.get("content", ()):
+            at = {"item_id": item["id"], "output_index": index, "content_index": 0}
+            kind = part["type"]
+            field = "text" if kind == "output_text" else "refusal"
+            yield numbered(
+                "response.content_part.added", **at, part={**part, field: ""}
+            )
+            more = {"logprobs": []} if kind == "output_text" else {}
+            for piece in pieces(part[field]):
+                yield numbered(f"response.{kind}.delta", **at, delta=piece, **more)
+            yield numbered(
+                f"response.{kind}.done", **at, **{field: part[field]}, **more
+            )
+            yield numbered("response.content_part.done", **at, part=part)
+        yield numbered("response.output_item.done", output_index=index, item=item)
+    yield numbered(f"response.{body['status']}", response=body)
+
+
+# -- vectors and ranks ------------------------------------------------------------
+
+
+def write_vectors(
+    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> Written:
+    """Vectors in OpenAI's form, or ranks in that of Cohere, Jina and vLLM."""
+    tokens, answer = served.tokens.prompt, draft.answers[0]
+    match answer:
+        case Vectors():
+            listed: list[str] | list[tuple[float, ...]] = (
+                [b64encode(vector).decode() for vector in answer.packed]
+                if asked.packed
+                else answer.numbers()
+            )
+            body: dict[str, Any] = {
+                "object": "list",
+                "data": [
+                    {"object": "embedding", "index": index, "embedding": vector}
+                    for index, vector in enumerate(listed)
+                ],
+                "model": served.model,
+                "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+            }
+        case Ranking():
+            body = {
+                "id": f"rerank-{digest[:24]}",
+                "model": served.model,
+                "results": [
+                    {"index": each.index, "relevance_score": each.score}
+                    for each in answer.results
+                ],
+                "usage": {"total_tokens": tokens},
+            }
+        case str():
+            raise TypeError("a text is no vector")
+        case _:
+            assert_never(answer)
+    return Written(body=msgspec.json.encode(body | dict(row.more(served))))
+
+
+def model_body(name: str) -> dict[str, Any]:
+    """A model as it is listed."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "simulated"}
+
+
+# -- Anthropic's messages ---------------------------------------------------------
+
+
+def write_message(
+    _row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> Written:
+    """A message of Anthropic's, or its events."""
+    body = _anthropic_message(asked, digest, draft, served)
+    if not asked.is_streamed:
+        return Written(body=msgspec.json.encode(body))
+    return Written(body=b"".join(_message_events(body)), media=EVENTS)
+
+
+_STOPS: Final[Mapping[str, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+
+
+def _anthropic_message(
+    asked: Asked, digest: str, draft: Draft, served: Served
+) -> dict[str, Any]:
+    text = draft.texts[0]
+    stop = _STOPS[draft.finish]
+    blocks: list[dict[str, Any]] = []
+    if isinstance(asked.fields.get("thinking"), dict) and served.tokens.reasoning:
+        thoughts = draft.thoughts or "Let me read the text."
+        blocks.append(
+            {"type": "thinking", "thinking": thoughts, "signature": digest[:32]}
+        )
+    if asked.tool and draft.finish == "stop" and _is_object(text):
+        stop = "tool_use"
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": f"toolu_{digest[:24]}",
+                "name": asked.tool,
+                "input": msgspec.json.decode(text.encode()),
+            }
+        )
+    elif text:
+        blocks.append({"type": "text", "text": text})
+    return {
+        "id": f"msg_{digest[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": served.model,
+        "content": blocks,
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": native(served.tokens, served.tier),
+    }
+
+
+def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
+    """The events of a message."""
+
+    def named(kind: str, **values: Any) -> bytes:
+        return event({"type": kind, **values}, kind)
+
+    usage = body["usage"]
+    yield named(
+        "message_start",
+        message={
+            **body,
+            "content": [],
+            "stop_reason": None,
+            "usage": {**usage, "output_tokens": 1},
+        },
+    )
+    yield named("ping")
+    for index, block in enumerate(body["content"]):
+        deltas: list[dict[str, str]]
+        match block["type"]:
+            case "thinking":
+                start = {"type": "thinking", "thinking": "", "signature": ""}
+                deltas = [
+                    {"type": "thinking_delta", "thinking": piece}
+                    for piece in pieces(block["thinking"])
+                ]
+                deltas.append(
+                    {"type": "signature_delta", "signature": block["signature"]}
+                )
+            case "tool_use":
+                start = {**block, "input": {}}
+                whole = msgspec.json.encode(block["input"]).decode()
+                deltas = [
+                    {"type": "input_json_delta", "partial_json": piece}
+                    for piece in pieces(whole)
+                ]
+            case _:
+                start = {"type": "text", "text": ""}
+                deltas = [
+                    {"type": "text_delta", "text": piece}
+                    for piece in pieces(block["text"])
+                ]
+        yield named("content_block_start", index=index, content_block=start)
+        for delta in deltas:
+            yield named("content_block_delta", index=index, delta=delta)
+        yield named("content_block_stop", index=index)
+    yield named(
+        "message_delta",
+        delta={"stop_reason": body["stop_reason"], "stop_sequence": None},
+        usage={"output_tokens": usage["output_tokens"]},
+    )
+    yield named("message_stop")
+
+
+def _is_object(text: str) -> bool:
+    """Whether it can be the input of a tool."""
+    try:
+        return isinstance(msgspec.json.decode(text.encode()), dict)
+    except msgspec.DecodeError:
+        return False
+
+
+WRITERS: Final[Mapping[str, Writer]] = {
+    CHAT: write_chat,
+    RESPONSES: write_responses,
+    MESSAGES: write_message,
+}
+"""From a path to what writes the answers to its chats."""

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from runner.clients.route import is_offline
+from runner.clients.route import Api, is_offline
 from runner.engine.futility import DEFAULT, Futility, rules_of
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
@@ -144,6 +144,7 @@ class ModelOptions(ParameterOptions):
 
     seed: None_ | int | None = Field(None, description="of sampling; none: not sent")
     base_url: str | None = None
+    api: Api | Literal["auto"] | None = None
     api_key_env: Variable = None
     concurrency: int | None = Field(None, ge=1, le=MOST_CALLS)
     rpm: float | None = Field(None, gt=0, description="requests a minute")
@@ -176,6 +177,9 @@ class RunOptions(ParameterOptions):
     )
     replicates: int = Field(1, ge=1, description="times an item is asked")
     base_url: str | None = Field(None, description="address of an OpenAI-form endpoint")
+    api: Api | Literal["auto"] = Field(
+        "auto", description="form of chats on OpenAI-form endpoints"
+    )
     api_key_env: Variable = Field(
         None, description="variable that holds the key; openai/... has OPENAI_API_KEY"
     )
@@ -335,6 +339,7 @@ class RunOptions(ParameterOptions):
         return own.model_copy(
             update={
                 "base_url": own.base_url or self.base_url,
+                "api": own.api or self.api,
                 "api_key_env": own.api_key_env or self.api_key_env,
                 "concurrency": own.concurrency or self.concurrency,
                 "rpm": own.rpm or self.rpm,

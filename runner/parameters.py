@@ -44,12 +44,14 @@ OWN_HEADERS: Final = frozenset(
 
 OWN_FIELDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("model", "messages", "input", "query", "documents"), "the job writes it"
+        ("model", "messages", "input", "instructions", "query", "documents"),
+        "the job writes it",
     ),
     **dict.fromkeys(("stream", "stream_options"), "replies are read whole"),
     **dict.fromkeys(("n", "best_of"), "ask several times with --replicates"),
     **dict.fromkeys(
-        ("max_tokens", "max_completion_tokens"), "write it as max_output_tokens"
+        ("max_tokens", "max_completion_tokens", "max_output_tokens"),
+        "write it as max_output_tokens of the model",
     ),
     **{
         name: f"write it as {name}"

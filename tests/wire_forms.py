@@ -9,7 +9,7 @@ from typing import Any
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
 
-TOKENS_IN, TOKENS_CACHED, TOKENS_OUT = 14, 7, 3
+TOKENS_IN, TOKENS_CACHED, TOKENS_OUT, TOKENS_REASONING = 14, 7, 3, 2
 """What every reply of this module says it used."""
 
 
@@ -178,3 +178,58 @@ def batches_at(form: str, url: str, **options: Any) -> ClientOptions:
         return ClientOptions(base_url=url, api_key=Secret(key), **options)
     address = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": key}
     return ClientOptions(environment=address, **options)
+
+
+def openai_response(
+    *output: dict[str, Any], status: str = "completed", **fields: object
+) -> dict[str, Any]:
+    """A response of OpenAI's form, with all that its own library requires."""
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": "gpt-5-pro-2025-10-06",
+        "output": list(output),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "service_tier": "default",
+        "usage": {
+            "input_tokens": TOKENS_IN,
+            "input_tokens_details": {
+                "cached_tokens": TOKENS_CACHED,
+                "cache_write_tokens": 0,
+            },
+            "output_tokens": TOKENS_OUT,
+            "output_tokens_details": {"reasoning_tokens": TOKENS_REASONING},
+            "total_tokens": TOKENS_IN + TOKENS_OUT,
+        },
+        **fields,
+    }
+
+
+def response_message(*parts: dict[str, Any], **fields: object) -> dict[str, Any]:
+    """An output item that is a message."""
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": list(parts),
+        **fields,
+    }
+
+
+def response_text(text: str) -> dict[str, Any]:
+    """A part of a message that is a text."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+REASONING_ITEM: dict[str, Any] = {
+    "id": "rs_1",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "The paper names one variant."}],
+}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import httpx
@@ -24,11 +24,17 @@ from runner.batch.endpoint import (
 from runner.batch.link import Link
 from runner.clients.client import Received
 from runner.clients.ladder import Ladder
-from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
+from runner.clients.openai_compatible import CHATS, OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
 from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, UNREADABLE, Shape, decode_reply, encode_chat
+from runner.wire import (
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    UNREADABLE,
+    Shape,
+    decode_reply,
+)
 from store.batches import Outcome
 
 PAGE: Final = "100"
@@ -107,6 +113,11 @@ class _Line(msgspec.Struct):
     error: _Fault | None = None
 
 
+class _Kind(msgspec.Struct):
+    object: str = ""
+
+
+_kind: Final = msgspec.json.Decoder(_Kind)
 _line: Final = msgspec.json.Decoder(_Line)
 
 
@@ -123,6 +134,9 @@ class OpenAIBatches:
         self.ladder = options.ladder or Ladder(
             endpoint, model, structured=options.structured
         )
+        self._form: Final = (
+            OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
+        )
         if endpoint == OPENAI_URL:
             self.ladder.begin_with("max_completion_tokens")
         key = options.api_key
@@ -131,7 +145,7 @@ class OpenAIBatches:
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
-        return encode_chat(request, self._model, shape)
+        return CHATS[self._form](request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
         """Upload the requests as a file of the key's name."""
@@ -140,7 +154,7 @@ class OpenAIBatches:
                 {
                     "custom_id": item_id,
                     "method": "POST",
-                    "url": f"/v1{PATHS[OPENAI_CHAT]}",
+                    "url": f"/v1{PATHS[self._form]}",
                     "body": msgspec.Raw(body),
                 }
             )
@@ -162,7 +176,7 @@ class OpenAIBatches:
             _Id,
             {
                 "input_file_id": file,
-                "endpoint": f"/v1{PATHS[OPENAI_CHAT]}",
+                "endpoint": f"/v1{PATHS[self._form]}",
                 "completion_window": WINDOW,
                 "metadata": {METADATA: key},
             },
@@ -274,7 +288,7 @@ class OpenAIBatches:
         body = bytes(item.response.body)
         if item.response.status_code != httpx.codes.OK:
             return item.custom_id, self._link.refusal(item.response.status_code, body)
-        return item.custom_id, received(OPENAI_CHAT, body)
+        return item.custom_id, received(form_of(body), body)
 
     async def cancel(self, batch_id: str) -> None:
         """Have nothing more of a batch answered."""
@@ -285,11 +299,22 @@ class OpenAIBatches:
         await self._link.close()
 
 
+def form_of(body: bytes) -> str:
+    """The form of an item's answer.
+
+    It says so itself: an earlier process may have made the batch in the other form.
+    """
+    with suppress(*UNREADABLE):
+        if _kind.decode(body).object == "response":
+            return OPENAI_RESPONSES
+    return OPENAI_CHAT
+
+
 def received(form: str, body: bytes) -> ItemOutcome:
     """An item's answer; the error where it cannot be read."""
     try:
         reply = decode_reply(form, body)
-    except MalformedReply as error:
+    except AttemptError as error:
         error.status = httpx.codes.OK.value
         return error
     return Received(body=body, form=form, reply=reply)

@@ -154,6 +154,12 @@ own setting; max_output_tokens in a file outranks that."""
 engine_options = together(
     parameters,
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
+    option(
+        "--api",
+        type=click.Choice(["auto", "chat", "responses"]),
+        help="Form of chats sent to OpenAI and to --base-url; auto: responses "
+        "for models without a chat form.  [default: auto]",
+    ),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
     option(
         "--concurrency",

@@ -85,7 +85,7 @@ VERBS = {
         "runner.cli.models", "models", "List models, their prices and clients."
     ),
     "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
-    "doctor": Verb("runner.cli.house", "doctor", "Check this machine and endpoints."),
+    "doctor": Verb("runner.cli.doctor", "doctor", "Check this machine and endpoints."),
 }
 
 

@@ -88,7 +88,7 @@ _MISMATCH = re.compile(
 )
 """What Groq says where the model's reply was not of the form that was asked."""
 _FORM = re.compile(
-    r"response.?format|json.?schema|response_?schema|output_?(format|config)"
+    r"response.?format|text\.format|json.?schema|response_?schema|output_?(format|config)"
     r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
     re.IGNORECASE,
 )
@@ -222,10 +222,12 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
         return None
 
 
-def kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that matter, in lower case, sorted by name."""
+def kept(
+    headers: Mapping[str, str], names: re.Pattern[str] = KEPT_HEADERS
+) -> dict[str, str]:
+    """The headers with these *names*, in lower case, sorted by name."""
     lower = {name.lower(): value for name, value in headers.items()}
-    return {name: lower[name] for name in sorted(lower) if KEPT_HEADERS.fullmatch(name)}
+    return {name: lower[name] for name in sorted(lower) if names.fullmatch(name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

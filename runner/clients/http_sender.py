@@ -136,7 +136,9 @@ class HttpSender:
         body = await self._read(response)
         headers = {
             name: self._keys.mask(value)
-            for name, value in kept(response.headers).items()
+            for name, value in kept(
+                response.headers, self._options.kept_headers
+            ).items()
         }
         return headers, self._keys.mask_bytes(body)
 

@@ -62,7 +62,8 @@ support 'system' with this model" (o1-mini), "Developer instruction is not enabl
 
 _TEMPLATE: Final = re.compile(r"alternate|template|jinja|instruction", re.IGNORECASE)
 _FORMAT: Final = re.compile(
-    r"response.?format|json.?schema|json.?object|response_?schema|structured.?output"
+    r"response.?format|text\.format|json.?schema|json.?object|response_?schema"
+    r"|structured.?output"
     r"|output_?(format|config)|guided.?decoding|grammar|invalid schema",
     re.IGNORECASE,
 )
@@ -458,9 +459,13 @@ def refused_in(
     return tuple(dict.fromkeys(named))
 
 
+_NAMES: Final = {"effort": "reasoning_effort", "instructions": SYSTEM}
+"""Names of the Responses form, where `reasoning.effort` is a field of a field."""
+
+
 def _named(field: str, words: str, names: Collection[str]) -> str | None:
     """The field of ours that a body means by *field*, such as `body.temperature`."""
-    steps = [step for step in re.split(r"[.\[\]]+", field) if step]
+    steps = [_NAMES.get(step, step) for step in re.split(r"[.\[\]]+", field) if step]
     for step in steps:
         if step in names:
             return step

@@ -1,5 +1,8 @@
 """The hot path: OpenAI's forms over HTTP, without an SDK.
 
+A chat is sent in one of two forms, as a chat completion or as a response; which one is
+fixed when the client is opened (`design/responses.md`).
+
 Requests are built once and handed to the transport directly: cookies, redirects,
 retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
 are of no use here (`design/http-transport.md` has the figures).
@@ -19,26 +22,32 @@ from runner.clients.ladder import Ladder, Sent
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
 from runner.clients.tally import Tally
-from runner.errors import MalformedReply, UsageError
+from runner.errors import AttemptError, UsageError
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
+    OPENAI_RESPONSES,
     RERANK,
     decode_reply,
     encode_chat,
     encode_embed,
     encode_rerank,
+    encode_responses,
 )
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
 PATHS: Final[Mapping[str, str]] = {
     OPENAI_CHAT: "/chat/completions",
+    OPENAI_RESPONSES: "/responses",
     OPENAI_EMBEDDINGS: "/embeddings",
     RERANK: "/rerank",
 }
 """Where requests go, under the base URL, by the form of the reply."""
+
+CHATS: Final = {OPENAI_CHAT: encode_chat, OPENAI_RESPONSES: encode_responses}
+"""The forms in which a chat can be sent."""
 
 
 class _Written(NamedTuple):
@@ -59,6 +68,9 @@ class OpenAICompatibleClient:
         # an empty address, as of an unset variable, must not mean OpenAI
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         self._endpoint = endpoint_url(base_url)
+        self._chat: Final = (
+            OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
+        )
         self._urls = {
             form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
         }
@@ -93,7 +105,7 @@ class OpenAICompatibleClient:
                 raise self._ladder.met(refused, written.sent)
             try:
                 reply = decode_reply(written.form, body)
-            except MalformedReply as error:
+            except AttemptError as error:
                 error.status = status
                 raise
             return Received(
@@ -108,8 +120,8 @@ class OpenAICompatibleClient:
         sent = self._ladder.sent(request)
         match request:
             case ChatRequest():
-                form = OPENAI_CHAT
-                content = encode_chat(request, self._model, sent.shape)
+                form, encode = self._chat, CHATS[self._chat]
+                content = encode(request, self._model, sent.shape)
             case EmbedRequest():
                 form = OPENAI_EMBEDDINGS
                 content = encode_embed(request, self._model, packed=sent.shape.packed)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.clients.http_refusal import KEPT_HEADERS
 from runner.clients.ladder import Ladder
+from runner.clients.route import Api
 from runner.clients.secret import Keyring, Secret
 from runner.job import Job
 from store.clock import Clock, SystemClock
@@ -32,11 +35,13 @@ class ClientOptions:
     base_url: str | None = None  #: with or without `/v1`; None: OpenAI's own
     api_key: Secret | None = None  #: None: no key is sent
     structured: bool = True  #: send the request's schema as `response_format`
+    api: Api = "chat"  #: form in which chats are sent to an OpenAI-form endpoint
     ladder: Ladder | None = None  #: what the endpoint takes; None: nothing is known yet
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent beside the client's own; a secret in them is among `masked` too."""
     masked: tuple[Secret, ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
+    kept_headers: re.Pattern[str] = KEPT_HEADERS  #: of replies, by their names
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What else a provider may read its keys and addresses from; has secrets."""

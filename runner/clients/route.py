@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import enum
+from typing import Literal, TypeAlias
+
+Api: TypeAlias = Literal["chat", "responses"]
+"""The form in which chats are sent on the direct way."""
 
 
 class Route(enum.Enum):

@@ -17,6 +17,7 @@ from runner.clients.secret import Secret
 from runner.errors import UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
+from runner.money.catalogue import api_of
 from runner.options import RunOptions
 from runner.parameters import Parameters, variable_in
 from runner.roles import assigned, terms
@@ -117,18 +118,11 @@ def client_options(
 ) -> ClientOptions:
     """What a model's client is opened with; raise `UsageError` for a missing key."""
     own = options.of(model)
-    # a key goes nowhere it was not meant for: the default only to openai/...
-    default = OPENAI_KEY if model.startswith("openai/") else None
-    variable = own.api_key_env or default
-    key = shell.environment.get(variable) if variable is not None else None
-    if key is None and (own.api_key_env or (default and own.base_url is None)):
-        raise UsageError(
-            f"{model} needs a key: set {variable} in the environment or in .env."
-        )
     headers, masked = _headers(options.parameters_of(model), model, shell.environment)
     return ClientOptions(
         base_url=own.base_url,
-        api_key=Secret(key) if key else None,
+        api=api_of(model, options),
+        api_key=key_of(model, options, shell.environment),
         headers=headers,
         masked=masked,
         timeouts=Timeouts(total_s=options.timeout_s),
@@ -137,6 +131,22 @@ def client_options(
         runs_dir=shell.runs_dir,
         clock=shell.clock,
     )
+
+
+def key_of(
+    model: str, options: RunOptions, environment: Mapping[str, str]
+) -> Secret | None:
+    """The key of a model's endpoint; raise `UsageError` where one is missing."""
+    own = options.of(model)
+    # a key goes nowhere it was not meant for: the default only to openai/...
+    default = OPENAI_KEY if model.startswith("openai/") else None
+    variable = own.api_key_env or default
+    key = environment.get(variable) if variable is not None else None
+    if key is None and (own.api_key_env or (default and own.base_url is None)):
+        raise UsageError(
+            f"{model} needs a key: set {variable} in the environment or in .env."
+        )
+    return Secret(key) if key else None
 
 
 def _headers(

@@ -14,6 +14,7 @@ from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
 from runner.wire.reading import UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
+from runner.wire.responses import OPENAI_RESPONSES, encode_responses
 from runner.wire.shape import Shape, Structure
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
@@ -26,6 +27,7 @@ __all__ = [
     "MOST_TOKENS",
     "OPENAI_CHAT",
     "OPENAI_EMBEDDINGS",
+    "OPENAI_RESPONSES",
     "RERANK",
     "UNREADABLE",
     "Shape",
@@ -38,6 +40,7 @@ __all__ = [
     "encode_messages",
     "encode_reply",
     "encode_rerank",
+    "encode_responses",
     "skeleton",
     "usage_in",
 ]

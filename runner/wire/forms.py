@@ -15,9 +15,11 @@ from runner.wire.embeddings import (
     encode_vectors,
 )
 from runner.wire.rerank import RERANK, decode_ranking, encode_ranking
+from runner.wire.responses import OPENAI_RESPONSES, decode_responses
 
 FORMS: Final[Mapping[str, Callable[[bytes], AnyReply]]] = {
     OPENAI_CHAT: decode_chat,
+    OPENAI_RESPONSES: decode_responses,
     ANTHROPIC_MESSAGES: decode_messages,
     OPENAI_EMBEDDINGS: decode_embeddings,
     RERANK: decode_ranking,
@@ -30,6 +32,7 @@ def decode_reply(form: str, body: bytes) -> AnyReply:
 
     Raises:
         MalformedReply: The body is not in that form, or the form is unknown.
+        AttemptError: The body says that the call failed.
     """
     try:
         decode = FORMS[form]

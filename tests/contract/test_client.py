@@ -24,6 +24,13 @@ from runner.simulate.server import running
 from runner.task import Task
 from runner.testing_roles import PanelJob
 from runner.wire import decode_reply
+from tests.wire_forms import (
+    REASONING_ITEM,
+    openai_response,
+    response_message,
+    response_text,
+)
+from tests.wire_server import Heard, Said, saying
 
 pytestmark = pytest.mark.asyncio
 
@@ -96,6 +103,35 @@ async def openai_compatible_failing(_folder: Path) -> AsyncIterator[ModelClient]
         await client.close()
 
 
+def respond(heard: Heard) -> Said:
+    """An endpoint that takes chats at `/responses` alone."""
+    if heard.path != "/v1/responses":
+        return Said(body={"error": {"message": "no such path"}}, status=404)
+    asked = heard.body["input"][-1]["content"]
+    part = response_text(f"I have read: {asked}")
+    return Said(body=openai_response(REASONING_ITEM, response_message(part)))
+
+
+@asynccontextmanager
+async def openai_responses(_folder: Path) -> AsyncIterator[ModelClient]:
+    async with saying(respond) as server:
+        options = ClientOptions(base_url=server.url, api="responses")
+        client = open_client("openai/x", options)
+        yield client
+        await client.close()
+
+
+@asynccontextmanager
+async def openai_responses_failing(_folder: Path) -> AsyncIterator[ModelClient]:
+    error = {"code": "server_error", "message": "try again"}
+    failed = openai_response(status="failed", error=error, usage=None)
+    async with saying(Said(body=failed)) as server:
+        options = ClientOptions(base_url=server.url, api="responses")
+        client = open_client("openai/x", options)
+        yield client
+        await client.close()
+
+
 @asynccontextmanager
 async def through_litellm(
     _folder: Path, *, rate_5xx: float = 0.0
@@ -116,6 +152,7 @@ CLIENTS: list[Opener] = [
     baseline,
     recorded_file,
     openai_compatible,
+    openai_responses,
     through_litellm,
 ]
 KINDS: list[Opener] = [function, baseline, openai_compatible]
@@ -125,6 +162,7 @@ FAILING: list[Opener] = [
     function,
     recorded_file,
     openai_compatible_failing,
+    openai_responses_failing,
     through_litellm_failing,
 ]
 

@@ -1,0 +1,369 @@
+"""The verb that checks this machine, and what an endpoint does with requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from runner.cli import choices
+from runner.cli.folding import in_columns
+from runner.cli.speech import DONE, ERROR, record, tell, text
+from runner.errors import UsageError
+
+if TYPE_CHECKING:
+    from runner.clients.options import ClientOptions
+    from runner.money.prices import Price
+    from runner.options import RunOptions
+    from runner.probing.probe import ProbeReport
+
+LOW_DISK_BYTES = 2 << 30
+"""Below this a run of some size would soon meet a full disk."""
+
+PROBE_TIMEOUT_S = 60.0
+"""For one call of a probe, at most."""
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    state: str  #: "ok", "note" or "blocks"
+    said: str
+
+
+@click.command()
+@click.option("--base-url", multiple=True, help="An endpoint to reach; repeatable.")
+@click.option(
+    "--endpoint",
+    metavar="URL",
+    help="Probe this endpoint by at most 8 calls, which may cost; needs --model.",
+)
+@click.option("--model", help="Model to probe at --endpoint.")
+@choices.option("--api-key-env", help="Variable with the key.")
+@choices.option(
+    "--api",
+    type=click.Choice(["auto", "chat", "responses"]),
+    default="auto",
+    show_default=True,
+    help="Form in which the probe sends chats.",
+)
+@choices.option(
+    "--price",
+    metavar="IN,OUT[,CACHED]",
+    help="Dollars a million tokens; 0,0 if it costs none.",
+)
+@click.option("--yes", is_flag=True, help="Probe without asking for confirmation.")
+@click.option(
+    "--write",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what the probe found as a file for run --config.",
+)
+@choices.runs_dir
+@choices.as_json
+def doctor(
+    base_url: tuple[str, ...],
+    endpoint: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    api: str,
+    price: str | None,
+    yes: bool,
+    path: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Check Python, SQLite, disk, keys and endpoints; exit 1 if one blocks a run.
+
+    With --endpoint and --model, find out instead what that endpoint takes and how it
+    counts, and print a model block for a configuration file.
+    """
+    if (endpoint is None) != (model is None):
+        raise UsageError("Give --endpoint and --model together.")
+    if endpoint is not None and model is not None:
+        from runner.options import options_from
+
+        values = {"api_key_env": api_key_env, "price": price}
+        options = options_from(
+            {
+                "model": model,
+                "base_url": endpoint,
+                "api": api,
+                "timeout_s": PROBE_TIMEOUT_S,
+                **{name: value for name, value in values.items() if value is not None},
+            }
+        )
+        return _probe(options, path, yes=yes, as_json=as_json)
+    if path is not None:
+        raise UsageError("Give --endpoint and --model with --write.")
+    checks = [*_machine(), *_disk(runs_dir), *_keys()]
+    checks.extend(_endpoint(url, api_key_env) for url in base_url)
+    for check in checks:
+        if as_json:
+            record(check._asdict())
+        else:
+            text(f"{check.state:7} {check.name:12} {check.said}")
+    return ERROR if any(check.state == "blocks" for check in checks) else DONE
+
+
+def _machine() -> Iterator[Check]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", "ok", python)
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < (3, 37):
+        yield Check("sqlite", "blocks", f"{version}; siftlog needs 3.37 or newer")
+    else:
+        yield Check("sqlite", "ok", version)
+
+
+def _disk(runs_dir: Path) -> Iterator[Check]:
+    from store.connect import wal_problem
+
+    folder = runs_dir.resolve()
+    while not folder.exists():
+        folder = folder.parent
+    if not os.access(folder, os.W_OK):
+        yield Check("folder", "blocks", f"{folder} is not writable; choose --runs-dir")
+        return
+    problem = wal_problem(folder)
+    if problem is not None:
+        yield Check("folder", "blocks", problem)
+    else:
+        yield Check("folder", "ok", f"{folder} keeps SQLite logs")
+    free = shutil.disk_usage(folder).free
+    state = "ok" if free >= LOW_DISK_BYTES else "note"
+    yield Check("disk", state, f"{free / 2**30:.1f} GiB free")
+
+
+def _keys() -> Iterator[Check]:
+    environment = choices.environment()
+    names = sorted(name for name in environment if name.endswith("_API_KEY"))
+    said = ", ".join(names) + " set" if names else "no *_API_KEY is set"
+    yield Check("keys", "ok" if names else "note", said)
+
+
+def _endpoint(url: str, api_key_env: str | None) -> Check:
+    import httpx
+
+    from runner.clients.http_sender import proxy_for
+    from runner.clients.openai_compatible import OPENAI_URL, endpoint_url
+
+    address = endpoint_url(url)
+    variable = api_key_env or ("OPENAI_API_KEY" if address == OPENAI_URL else None)
+    key = choices.environment().get(variable) if variable is not None else None
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    try:
+        with httpx.Client(
+            timeout=10.0, proxy=proxy_for(httpx.URL(address)), trust_env=False
+        ) as client:
+            status = client.get(f"{address}/models", headers=headers).status_code
+    except (httpx.HTTPError, UnicodeEncodeError) as error:
+        said = f"{url} cannot be reached ({type(error).__name__}); is it running?"
+        return Check("endpoint", "blocks", said)
+    state, said = _meaning(status, variable if key else None)
+    return Check("endpoint", state, f"{url} {said}")
+
+
+def _meaning(status: int, variable: str | None) -> tuple[str, str]:
+    """What the status of a list of models means, asked for with a key or without."""
+    if status in {401, 403} and variable is None:
+        return "blocks", (
+            f"wants a key (status {status}); put it into a variable and name that "
+            "with --api-key-env"
+        )
+    if status in {401, 403}:
+        return "blocks", (
+            f"refuses the key in {variable} (status {status}); check the key and what "
+            "it may do"
+        )
+    if status >= 500:  # noqa: PLR2004 - RFC 9110, section 15.6
+        return "blocks", f"answers with status {status}; is it ready?"
+    if status == 200:  # noqa: PLR2004
+        return "ok", "answers with a list of models"
+    return "note", (
+        f"answers with status {status} and has no list of models; "
+        "siftlog doctor --endpoint tries a model"
+    )
+
+
+# -- a probe -----------------------------------------------------------------------
+
+
+def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) -> int:
+    from runner.money.prices import price_of
+    from runner.probing.probe import Probe
+
+    (model,) = options.model
+    if path is not None and path.exists():
+        raise UsageError(f"{path} exists already; name another file with --write.")
+    probe = Probe(model, _client_options(options), is_form_free=options.api == "auto")
+    price = price_of(model, options)
+    _confirm(model, price, yes=yes)
+    report = asyncio.run(probe.run())
+    block = _block(report, options)
+    if path is not None and report.problem is None:
+        _write(path, block)
+    if as_json:
+        record(_json(report, price) | {"config": block})
+    else:
+        for line in in_columns(list(_lines(report, price))):
+            text(line)
+        if report.problem is None:
+            text(f"\n{block}" if path is None else f"\nWritten to {path}.")
+    return DONE if report.problem is None else ERROR
+
+
+def _client_options(options: RunOptions) -> ClientOptions:
+    from runner.clients.options import ClientOptions, Timeouts
+    from runner.launching.connecting import key_of
+    from runner.money.catalogue import api_of
+
+    (model,) = options.model
+    environment = choices.environment()
+    return ClientOptions(
+        base_url=options.base_url,
+        api=api_of(model, options),
+        api_key=key_of(model, options, environment),
+        timeouts=Timeouts(total_s=options.timeout_s),
+        environment=environment,
+        kept_headers=re.compile(".*"),
+    )
+
+
+def _confirm(model: str, price: Price | None, *, yes: bool) -> None:
+    """Say what a probe may cost, and have somebody agree to it.
+
+    Raises:
+        UsageError: it may cost something, and nobody is there to agree.
+    """
+    from runner.money.prices import worst_pico
+    from runner.probing.probe import MOST_PROBES, most_tokens
+    from store.task import PICO_PER_USD
+
+    tokens_in, tokens_out = most_tokens()
+    size = (
+        f"At most {MOST_PROBES} calls to {model}, with at most {tokens_in:,} tokens in "
+        f"and {tokens_out:,} out in all"
+    )
+    if price is None:
+        tell(f"{size}; their price is unknown (say it with --price IN,OUT).")
+    elif price.is_free:
+        tell(f"{size}; they cost nothing.")
+        return
+    else:
+        usd = worst_pico(price, tokens_in, tokens_out) / PICO_PER_USD
+        tell(
+            f"{size}: at most ${usd:.4f}, if the endpoint keeps to its limit of output."
+        )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "Nobody is here to agree to that; add --yes, or --price 0,0 if it is free."
+        )
+    click.confirm("Send them?", abort=True, err=True)
+
+
+def _write(path: Path, block: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(block)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _block(report: ProbeReport, options: RunOptions) -> str:
+    """A configuration file that asks the probed model the way it wants to be asked."""
+    import tomli_w
+
+    block: dict[str, Any] = {"base_url": report.endpoint}
+    if options.api_key_env is not None:
+        block["api_key_env"] = options.api_key_env
+    if report.api != "chat" or options.api != "auto":
+        block["api"] = report.api
+    if "temperature" in report.refused:
+        block["temperature"] = "none"
+    limits = {"rpm": report.rpm, "tpm": report.tpm}
+    block |= {name: limit for name, limit in limits.items() if limit is not None}
+    if options.price is not None:
+        names = ("usd_per_mtok_in", "usd_per_mtok_out", "usd_per_mtok_cached")
+        block |= dict(zip(names, options.price, strict=False))
+    notes = [
+        f"# Written by siftlog doctor after {report.calls} calls; use it with",
+        "# siftlog run JOB --config FILE",
+        *(f"# {p.name}: {p.state}" for p in report.parameters if p.state != "accepted"),
+        f"# schema of the reply: {report.schema}",
+        f"# reasoning tokens: {report.reasoning}",
+    ]
+    content = {"model": [report.model], "models": {report.model: block}}
+    return "\n".join(notes) + "\n\n" + tomli_w.dumps(content)
+
+
+def _lines(report: ProbeReport, price: Price | None) -> Iterator[tuple[str, str]]:
+    """The report for people, as rows of a name and a sentence."""
+    form = "Responses form" if report.api == "responses" else "chat completions"
+    yield "endpoint", f"{report.endpoint}, model {report.model}, {form}"
+    yield "calls", _spent(report, price)
+    if report.problem is not None:
+        yield "problem", report.problem
+    seen = "; ".join(report.dialect.evidence) or "no sign of any that is known"
+    others = report.dialect.others
+    also = f" (signs of {', '.join(others)} too)" if others else ""
+    yield "dialect", f"{report.dialect.name}: {seen}{also}"
+    for parameter in report.parameters:
+        words = f": {parameter.words}" if parameter.words else ""
+        yield parameter.name, f"{parameter.state}{words}"
+    if report.problem is not None:
+        return
+    yield "schema", f"{report.schema}: {report.schema_words}"
+    yield "usage", ", ".join(report.usage_fields) or "none; costs stay unknown"
+    yield "reasoning", report.reasoning
+    limits = ", ".join(f"{name} {value}" for name, value in report.limit_headers)
+    yield "limits", limits or "no headers give any"
+    ordered = sorted(report.latencies_ms)
+    yield (
+        "latency",
+        (f"{ordered[0]} to {ordered[-1]} ms, median {ordered[len(ordered) // 2]} ms"),
+    )
+    served = ", ".join(f"{name} {value}" for name, value in report.served)
+    yield "served by", served or "the replies do not say"
+
+
+def _spent(report: ProbeReport, price: Price | None) -> str:
+    usd = _usd(report, price)
+    cost = "cost unknown" if usd is None else f"${usd:.6f}"
+    calls = f"{report.calls} calls" if report.calls != 1 else "1 call"
+    counted = f"{report.tokens_in:,} tokens in, {report.tokens_out:,} out, {cost}"
+    without = f"; {report.uncounted} without usage" if report.uncounted else ""
+    return f"{calls}, {counted}{without}"
+
+
+def _usd(report: ProbeReport, price: Price | None) -> float | None:
+    """What the counted tokens cost; None: the price or a usage is unknown."""
+    from runner.money.prices import cost_pico
+    from runner.reply import Usage
+    from store.task import PICO_PER_USD
+
+    if price is None or report.uncounted:
+        return None
+    usage = Usage(tokens_in=report.tokens_in, tokens_out=report.tokens_out)
+    return cost_pico(price, usage) / PICO_PER_USD
+
+
+def _json(report: ProbeReport, price: Price | None) -> dict[str, Any]:
+    return {
+        **asdict(report),
+        "limit_headers": dict(report.limit_headers),
+        "served": [list(pair) for pair in report.served],
+        "cost_usd": _usd(report, price),
+    }

@@ -1,0 +1,1 @@
+"""Finds out by a few cheap calls how an endpoint speaks; serves `siftlog doctor`."""

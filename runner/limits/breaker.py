@@ -95,13 +95,7 @@ class Breaker:
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
         if RULES[type(error)].stops_endpoint:
-            match error:
-                case e.AuthFailed():
-                    return self.stop(f"{self._name} refused the key: {error}")
-                case e.OptionRefused():
-                    return self.stop(str(error))
-                case _:
-                    return self.stop(f"{self._name} is out: {error}")
+            return self.stop(self._sentence(error))
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:
@@ -115,6 +109,16 @@ class Breaker:
             f"{self._name}: the last {enough} attempts all failed with "
             f"{type(error).__name__}; sending one probe at a time until it answers."
         )
+
+    def _sentence(self, error: e.AttemptError) -> str:
+        """Why the endpoint is stopped."""
+        match error:
+            case e.AuthFailed():
+                return f"{self._name} refused the key: {error}"
+            case e.OptionRefused():
+                return str(error)
+            case _:
+                return f"{self._name} is out: {error}"
 
     def _probe_failed(
         self, error: e.AttemptError, now: float, opened_at: float

@@ -36,6 +36,7 @@ __all__ = [
     "runs",
     "scope",
     "segments",
+    "served",
     "shard",
     "slices",
     "spending",

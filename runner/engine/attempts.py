@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,10 +29,10 @@ from runner.engine.retry import may_be_billed
 from runner.engine.scheduler import Scheduler
 from runner.job import Dataset, Job
 from runner.limits.told import told
-from runner.money.bounds import USUAL_TOKEN, worst_output, worst_prompt
+from runner.money.bounds import Bounds, usual_prompt, worst_output
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.plan import task_of
-from runner.reply import ParseFailure, Reply
+from runner.reply import ParseFailure, Reply, Usage
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
 from runner.wire import decode_reply, skeleton
@@ -75,6 +75,8 @@ class Parts:
     cache: ResponseCache | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    """By model: what is known to bound its calls."""
     shares_budget: bool = False  #: with other runs of this process
     bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
     batched: Collection[str] = ()  #: models whose calls leave in batches
@@ -94,6 +96,7 @@ class _Item:
     asked: str = ""  #: hash of the request that was sent last
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
+    most_out: int = 0  #: tokens of a reply that money was reserved for; 0: for none
     is_ending: bool = False  #: its end is on its way to the log, or there
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
@@ -121,6 +124,7 @@ class Attempts:
         self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
         self._wake = wake
         self._items: dict[int, _Item] = {}
+        self._bounds = defaultdict(Bounds, parts.bounds)
         self.counts: Counter[str] = Counter()
 
     def holds(self, task: int) -> bool:
@@ -174,10 +178,27 @@ class Attempts:
         if not is_paid and not self._scheduler.counts_tokens(work.model):
             return
         request = self._request(item)
-        output = worst_output(request)
-        work.tokens = worst_prompt(request, USUAL_TOKEN) + output
+        work.tokens = usual_prompt(request) + worst_output(request)
         if price is not None:
-            work.worst_pico = worst_pico(price, worst_prompt(request), output)
+            self._reserve(item, request, price)
+
+    def _reserve(self, item: _Item, request: Request, price: Price) -> None:
+        """Say what the next attempt costs at worst."""
+        prompt, item.most_out = self._bounds[item.work.model].worst(request)
+        item.work.worst_pico = worst_pico(price, prompt, item.most_out)
+
+    def _learn(self, item: _Item, usage: Usage, price: Price) -> None:
+        """Let a reply that was longer than its bound raise that of all others.
+
+        Those in flight were reserved too little for as well; what they turn out to cost
+        says no more than this one does.
+        """
+        model = item.work.model
+        if not self._bounds[model].learn(item.most_out, usage):
+            return
+        for each in self._items.values():
+            if each.work.model == model:
+                self._reserve(each, self._request(each), price)
 
     def _request(self, item: _Item) -> Request:
         request = self._parts.job.request(self._parts.dataset, item.task)
@@ -308,7 +329,9 @@ class Attempts:
         price = self._price(work)
         cost = None if work.reserved_pico else 0
         if price is not None and usage is not None:
-            cost = cost_pico(price, usage)
+            tier = None if reply.served is None else reply.served.tier
+            cost = cost_pico(price, usage, tier)
+            self._learn(item, usage, price)
         self._scheduler.received(
             work,
             self._clock.monotonic(),

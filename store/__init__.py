@@ -37,6 +37,7 @@ __all__ = [
     "runs",
     "scope",
     "segments",
+    "served",
     "shard",
     "slices",
     "spending",

@@ -49,6 +49,7 @@ from store.events import (
 )
 from store.manifest import PlannedTask
 from store.run_state import RunState
+from store.served import differs, served_keys
 from store.stopping import ComparisonDecided
 from store.sums import (
     US_PER_MINUTE,
@@ -296,6 +297,7 @@ class Fold:
             counters["tokens_cached"] += event.tokens_cached or 0
             minute.tokens_in += event.tokens_in or 0
             minute.tokens_out += event.tokens_out or 0
+            self._count_served(draft.model, event)
             if event.latency_ms is not None:
                 bucket = bucket_of(event.latency_ms)
                 self.latencies[draft.model, draft.stage, bucket] += 1
@@ -311,6 +313,22 @@ class Fold:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
             self._went_wrong(ts_us, event.reask, draft, Outcome.REASKED)
+
+    def _count_served(self, model: str, event: AttemptAnswered) -> None:
+        """What served an answer, and what its usage leaves open."""
+        for key in served_keys(model, event.served):
+            self.reasons[key] += 1
+        counters = self.counters
+        if event.tokens_in is None and event.cost_usd is None:
+            counters["usage_unknown"] += 1
+        if event.usage_doubtful:
+            counters["usage_doubtful"] += 1
+        if event.charged_usd is not None:
+            counters["charged_pico"] += pico(event.charged_usd)
+            counters["answers_charged"] += 1
+            ours = event.cost_usd
+            if ours is not None and differs(ours, event.charged_usd):
+                counters["charges_differ"] += 1
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None

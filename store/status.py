@@ -19,6 +19,7 @@ from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
+from store.served import PREFIX, ServedCount, served_counts
 from store.spending import spending
 from store.statements import SQL
 from store.sums import BUCKET_RATIO
@@ -49,6 +50,17 @@ class AttemptCounts:
     cached: int  #: of the answered ones, those that the response cache answered
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Billing:
+    """What replies left open, or contradicted, of their usage."""
+
+    unknown: int  #: answers without a readable usage; their worst case stays reserved
+    doubtful: int  #: answers whose total is smaller than its parts, which were counted
+    charged: int  #: answers that said what they cost
+    charged_usd: float  #: the sum of that
+    differing: int  #: of these answers, those that cost something else by the prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +161,8 @@ class Status:
     tokens_in: int  #: used by this run: the response cache's answers used none
     tokens_out: int
     tokens_cached: int
+    billing: Billing
+    served: tuple[ServedCount, ...]  #: by model and field
     cost_usd: float | None  #: None while the price of an answer is unknown
     possible_usd: float  #: may be billed beyond that, for what never arrived
     in_flight_usd: float  #: and for the calls without an outcome, at most
@@ -243,8 +257,12 @@ def status(conn: sqlite3.Connection) -> Status:
     for error in error_counts(conn):
         errors[error.error] += error.n
     reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
+    served: list[tuple[str, str, int]] = []
     for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
-        reasons[what][reason] = n
+        if what.startswith(PREFIX):
+            served.append((what, reason, n))
+        else:
+            reasons[what][reason] = n
     money = spending(conn)
     there = open_batches(conn)
     so_far = SoFar(
@@ -293,6 +311,14 @@ def status(conn: sqlite3.Connection) -> Status:
         tokens_in=so_far.tokens_in,
         tokens_out=so_far.tokens_out,
         tokens_cached=counters.get("tokens_cached", 0),
+        billing=Billing(
+            unknown=counters.get("usage_unknown", 0),
+            doubtful=counters.get("usage_doubtful", 0),
+            charged=counters.get("answers_charged", 0),
+            charged_usd=usd(counters.get("charged_pico", 0)),
+            differing=counters.get("charges_differ", 0),
+        ),
+        served=served_counts(served),
         cost_usd=money.spent_usd,
         possible_usd=money.possible_usd,
         in_flight_usd=money.in_flight_usd,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -92,6 +92,14 @@ def status_json(present: Present) -> dict[str, Any]:
         "tokens_in": status.tokens_in,
         "tokens_out": status.tokens_out,
         "tokens_cached": status.tokens_cached,
+        "usage_unknown": status.billing.unknown,
+        "usage_doubtful": status.billing.doubtful,
+        "charged_usd": status.billing.charged_usd if status.billing.charged else None,
+        "charges_differ": status.billing.differing,
+        "served": [
+            {"model": each.model, "by": each.field, "answers": dict(each.answers)}
+            for each in status.served
+        ],
         "estimate": status.outlook and outlook_json(status.outlook),
         "scorings": list(status.scorings),
         "last_seq": status.last_seq,
@@ -141,6 +149,8 @@ def status_text(present: Present) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
+    lines += [f"billing   {said}" for said in billing_lines(status)]
+    lines += [f"served    {each}" for each in status.served if each.is_mixed]
     lines += forecast_lines(present)
     if status.outlook is not None:
         lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
@@ -180,6 +190,27 @@ def status_text(present: Present) -> str:
     if status.why is not None:
         lines.append(status.why)
     return "\n".join(lines)
+
+
+def billing_lines(status: Status) -> Iterator[str]:
+    """What is not certain of the tokens and the cost, a sentence each."""
+    billing = status.billing
+    if billing.unknown:
+        yield (
+            f"{billing.unknown:,} answers came without a readable usage; what they may "
+            "cost at most stays reserved"
+        )
+    if billing.doubtful:
+        yield (
+            f"{billing.doubtful:,} answers gave a total of tokens below the sum of its "
+            "parts; the larger figure was counted"
+        )
+    if billing.differing:
+        yield (
+            f"{billing.differing:,} of {billing.charged:,} answers say that they cost "
+            "something else than their tokens do by the prices; they say "
+            f"{dollars(billing.charged_usd)} in sum"
+        )
 
 
 def parts_json(parts: Standing) -> dict[str, Any]:

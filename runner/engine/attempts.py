@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,7 +32,7 @@ from runner.engine.scheduler import Scheduler
 from runner.faults import JobFaults, job_fault, read_reply
 from runner.job import Dataset, Job
 from runner.limits.told import told
-from runner.money.bounds import USUAL_TOKEN, worst_output, worst_prompt
+from runner.money.bounds import Bounds, usual_prompt, worst_output
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.plan import task_of
 from runner.reply import AnyReply, ParseFailure, Reply
@@ -81,6 +81,8 @@ class Parts:
     cache: ResponseCache | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    """By model: what is known to bound its calls."""
     shares_budget: bool = False  #: with other runs of this process
     bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
     terms: Mapping[str, Terms] = field(default_factory=dict)  #: by model
@@ -111,6 +113,7 @@ class _Item:
     has_schema: bool = False  #: so does that request
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
+    most_out: int = 0  #: tokens of a reply that money was reserved for; 0: for none
     is_ending: bool = False  #: its end is on its way to the log, or there
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
@@ -138,6 +141,7 @@ class Attempts:
         self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
         self._wake = wake
         self._items: dict[int, _Item] = {}
+        self._bounds = defaultdict(Bounds, parts.bounds)
         self.counts: Counter[str] = Counter()
 
     def holds(self, task: int) -> bool:
@@ -197,13 +201,23 @@ class Attempts:
             request = self._request(item)
         except e.JobFault:
             return  # it will not be sent, and fails as its turn comes
-        output = worst_output(request)
-        ladder = self._parts.ladders.get(work.model)
-        if ladder is not None and ladder.most_output is not None:
-            output = max(output, ladder.most_output)
-        work.tokens = worst_prompt(request, USUAL_TOKEN) + output
+        unlimited = self._unlimited(work.model)
+        work.tokens = usual_prompt(request) + worst_output(request, unlimited)
         if price is not None:
-            work.worst_pico = worst_pico(price, worst_prompt(request), output)
+            bounds = self._bounds[work.model]
+            prompt, item.most_out = bounds.worst(request, unlimited)
+            work.worst_pico = worst_pico(price, prompt, item.most_out)
+
+    def _unlimited(self, model: str) -> int | None:
+        """Tokens of a reply at most, where no limit can be sent; None: one is."""
+        ladder = self._parts.ladders.get(model)
+        return None if ladder is None else ladder.most_output
+
+    def _weigh_again(self, model: str) -> None:
+        """Reserve by what is known now for every task of *model* that is loaded."""
+        for item in self._items.values():
+            if item.work.model == model:
+                self._weigh(item)
 
     def _request(self, item: _Item) -> Request:
         """The request of the next attempt; raise `JobFault` where the job raises."""
@@ -368,9 +382,7 @@ class Attempts:
             self._parts.tell(fact.sentence)
         if ladder is not None and facts and ladder.most_output is not None:
             # without a limit of ours a reply may be longer than what was to be reserved
-            for item in self._items.values():
-                if item.work.model == model:
-                    self._weigh(item)
+            self._weigh_again(model)
         return facts
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
@@ -381,7 +393,12 @@ class Attempts:
         price = self._price(work)
         cost = None if work.reserved_pico else 0
         if price is not None and usage is not None:
-            cost = cost_pico(price, usage)
+            tier = None if reply.served is None else reply.served.tier
+            cost = cost_pico(price, usage, tier)
+            if self._bounds[work.model].learn(item.most_out, usage):
+                # those in flight were reserved too little for as well; what they turn
+                # out to cost says no more than this one does
+                self._weigh_again(work.model)
         self._scheduler.received(
             work,
             self._clock.monotonic(),

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from runner.money.bounds import texts_read
+from runner.money.bounds import schema_read, texts_read
 from runner.request import Request
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -39,4 +39,5 @@ def text_tokens(text: str) -> int:
 def prompt_tokens(request: Request, count: CountTokens = text_tokens) -> int:
     """Likely tokens of what is sent."""
     texts, pieces = texts_read(request)
-    return sum(map(count, texts)) + MESSAGE_TOKENS * pieces
+    read = (*texts, schema_read(request))
+    return sum(map(count, read)) + MESSAGE_TOKENS * pieces

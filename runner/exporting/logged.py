@@ -11,6 +11,7 @@ from runner.exporting.kinds import Kind
 from runner.exporting.sheet import Record, Sheet, columns
 from runner.reading import reply_of
 from runner.reply import AnyReply, Ranking, Reply, Vectors
+from store.served import NOBODY, with_headers
 from store.task import TaskRow, TaskState
 from store.views import families, task_families
 
@@ -70,7 +71,8 @@ def answers(reader: sqlite3.Connection, upto: int) -> Sheet:
 
     `unparsed` is the reason where the job's parser could not read the reply. Tokens and
     costs are of the reply's own attempt; one that came from the response cache has
-    `cached`, and cost nothing.
+    `cached`, and cost nothing. From `served_model` on a row says what served the reply,
+    as its body and headers do.
     """
     return Sheet(
         name="answers",
@@ -85,6 +87,14 @@ def answers(reader: sqlite3.Connection, upto: int) -> Sheet:
             cost_usd=Kind.NUMBER,
             cached=Kind.BOOLEAN,
             reply=Kind.TEXT,
+            tokens_reasoning=Kind.INTEGER,
+            charged_usd=Kind.NUMBER,
+            served_model=Kind.TEXT,
+            fingerprint=Kind.TEXT,
+            provider=Kind.TEXT,
+            region=Kind.TEXT,
+            tier=Kind.TEXT,
+            request_id=Kind.TEXT,
         ),
         rows=_answers(reader, upto),
     )
@@ -94,7 +104,10 @@ def _answers(reader: sqlite3.Connection, upto: int) -> Iterator[Record]:
     for row, stored in families(reader, upto):
         if row.state is not TaskState.COMPLETED or stored is None:
             continue
-        answered = stored.answered
+        answered, reply = stored.answered, reply_of(stored)
+        # older logs did not record it: their bodies and headers say it
+        served = answered.served or with_headers(reply.served, answered.headers or {})
+        served = served or NOBODY
         yield (
             *_id(row),
             answered.finish_reason,
@@ -105,7 +118,15 @@ def _answers(reader: sqlite3.Connection, upto: int) -> Iterator[Record]:
             answered.latency_ms,
             answered.cost_usd,
             answered.cached,
-            _shown(reply_of(stored)),
+            _shown(reply),
+            answered.tokens_reasoning,
+            answered.charged_usd,
+            served.model,
+            served.fingerprint,
+            served.provider,
+            served.region,
+            served.tier,
+            served.request_id,
         )
 
 

@@ -28,6 +28,7 @@ from runner.launching.connecting import Connections, client_options
 from runner.launching.group import elsewhere
 from runner.launching.shell import Shell
 from runner.leasing.joining import lessee_of
+from runner.money.bounds import bounds_of
 from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price
 from runner.options import RunOptions
@@ -216,6 +217,7 @@ class Undertaking:
             prices=self.prices,
             terms=self.connections.terms,
             ladders=self.connections.ladders,
+            bounds={model: bounds_of(model, options) for model in self.prices},
             bell=shared.bell,
             shares_budget=shared.budget is not None,
             batched=self.connections.endpoints.keys(),

@@ -1,51 +1,108 @@
-"""Tokens of a call at worst, before anybody has counted them; pure."""
+"""Tokens of a call at most, before anybody has counted them.
+
+A call reserves what it can cost at worst, so that its true cost can only give money
+back. Two bounds are needed, one for each direction:
+
+- the prompt: by the model's own tokenizer where that is known and here, otherwise one
+  token a byte, which no tokenizer passes (`design/money.md` says why);
+- the reply: the limit that is sent with the request, where it bounds reasoning too.
+  Where it does not, the most that the model ever returns.
+
+Whether the limit bounds reasoning is known of some models by name, and is otherwise
+learned from a reply that is billed for more than its limit.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
+from runner.clients.route import is_offline
+from runner.money.catalogue import most_output_tokens
+from runner.money.tokenizers import CountTokens, tokenizer_of
+from runner.options import RunOptions
+from runner.reply import Usage
 from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 
-SHORTEST_TOKEN: Final = 2
-"""Bytes a token of a whole prompt, at least: money is reserved by it. Papers were found
-down to 2.83 (34 papers, two vocabularies), so thirds would not be a bound."""
-
 USUAL_TOKEN: Final = 3
-"""What a minute's share is reserved by; it is settled soon, and may be a bit short."""
+"""Bytes a token that a minute's share is reserved by; it is settled soon, and may be a
+bit short."""
 
 MESSAGE_TOKENS: Final = 8
 """Around a message: OpenAI counts 3, and 3 for the reply that is to follow. Around a
 text to embed or rank it is 2 or 3."""
 
+UNBOUNDED: Final = re.compile(r"grok|gemini", re.IGNORECASE)
+"""Names of models whose OpenAI form counts reasoning beside the completion, so that the
+limit of the completion does not bound it (xAI, and Gemini behind a gateway)."""
 
-def worst_prompt(request: Request, shortest: int = SHORTEST_TOKEN) -> int:
+NATIVE: Final = re.compile(r"(gemini|vertex_ai|vertex_ai_beta)/", re.IGNORECASE)
+"""Through litellm, Gemini is asked in its own form, whose limit bounds thoughts too."""
+
+MAKERS: Final = ("", "xai/", "gemini/")
+"""Under which the table has the models of these names."""
+
+LARGEST_OUTPUT: Final = 131_072
+"""Tokens of the longest reply of nearly all models in the table; of one that is not in
+it nothing better is known."""
+
+LEAST_LEARNED: Final = 16_384
+LEARNED_FACTOR: Final = 4
+"""A model whose limit turned out not to bound its replies reserves so many times the
+longest of them, and no less than the first of these."""
+
+
+def byte_tokens(text: str) -> int:
+    """One token a byte: what a text has at most by any tokenizer."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def worst_prompt(request: Request, count: CountTokens = byte_tokens) -> int:
     """Tokens of what is sent, at most.
 
     Args:
         request: what is asked.
-        shortest: bytes a token, at least, over the whole of it.
+        count: tokens of a text, at most. A schema counts a token a byte in any case:
+            providers write it into the prompt in words of their own.
     """
     texts, pieces = texts_read(request)
-    size = sum(
-        len(t) if t.isascii() else len(t.encode(errors="replace")) for t in texts
-    )
-    return size // shortest + MESSAGE_TOKENS * pieces + 1
+    schema = byte_tokens(schema_read(request))
+    return sum(map(count, texts)) + schema + MESSAGE_TOKENS * pieces + 1
 
 
-def worst_output(request: Request) -> int:
-    """Tokens of the reply, at most; only a chat's are counted."""
-    return request.limit if isinstance(request, ChatRequest) else 0
+def usual_prompt(request: Request) -> int:
+    """Tokens of what is sent, as a rule."""
+    texts, pieces = texts_read(request)
+    size = sum(map(byte_tokens, (*texts, schema_read(request))))
+    return size // USUAL_TOKEN + MESSAGE_TOKENS * pieces + 1
+
+
+def worst_output(request: Request, most: int | None = None) -> int:
+    """Tokens of the reply, at most; only a chat's are counted.
+
+    Args:
+        request: what is asked.
+        most: what the model returns at most, where the request's limit does not bound
+            that; None: it does.
+    """
+    if not isinstance(request, ChatRequest):
+        return 0
+    return max(request.limit, most or 0)
+
+
+def schema_read(request: Request) -> str:
+    """The schema that a model reads with its prompt, as JSON; empty: there is none."""
+    schema = request.schema if isinstance(request, ChatRequest) else None
+    return "" if schema is None else schema.json
 
 
 def texts_read(request: Request) -> tuple[Sequence[str], int]:
-    """The texts that a model reads, and how many pieces they make."""
+    """The texts that a model reads beside a schema, and how many pieces they make."""
     match request:
         case ChatRequest():
             texts = [part.text for each in request.messages for part in each.parts]
-            if request.schema is not None:
-                # providers read a schema as part of the prompt
-                texts.append(request.schema.json)
             return texts, len(request.messages)
         case EmbedRequest():
             return request.texts, len(request.texts)
@@ -55,3 +112,51 @@ def texts_read(request: Request) -> tuple[Sequence[str], int]:
             return texts, len(request.documents)
         case _:
             assert_never(request)
+
+
+@dataclass(slots=True, kw_only=True)
+class Bounds:
+    """What bounds the calls of one model."""
+
+    count: CountTokens = byte_tokens
+    most_output: int | None = None  #: None: the request's own limit
+
+    def worst(self, request: Request, unlimited: int | None = None) -> tuple[int, int]:
+        """Tokens of the prompt and of the reply, at most.
+
+        Args:
+            request: what is asked.
+            unlimited: tokens of a reply to a request without a limit, at most; None:
+                a limit is sent.
+        """
+        prompt = worst_prompt(request, self.count)
+        most = max(self.most_output or 0, unlimited or 0)
+        return prompt, worst_output(request, most)
+
+    def learn(self, limit: int, usage: Usage | None) -> bool:
+        """Take in what a reply was billed; whether it passed what bounded it.
+
+        Args:
+            limit: tokens that the reply was taken to have at most; 0: none was taken.
+            usage: its tokens.
+        """
+        if not limit or usage is None or usage.tokens_out <= limit:
+            return False
+        learned = max(LEAST_LEARNED, LEARNED_FACTOR * usage.tokens_out)
+        most = max(min(learned, LARGEST_OUTPUT), usage.tokens_out)
+        self.most_output = max(most, self.most_output or 0)
+        return True
+
+
+def bounds_of(model: str, options: RunOptions) -> Bounds:
+    """What is known to bound the calls of *model* before the first of them."""
+    if is_offline(model):
+        return Bounds()
+    is_foreign = options.of(model).base_url is not None
+    count = None if is_foreign else tokenizer_of(model)
+    most = None
+    if UNBOUNDED.search(model) and (is_foreign or not NATIVE.match(model)):
+        name = model.rpartition("/")[2]
+        known = (most_output_tokens(maker + name) for maker in MAKERS)
+        most = max(filter(None, known), default=LARGEST_OUTPUT)
+    return Bounds(count=count or byte_tokens, most_output=most)

@@ -46,6 +46,25 @@ PER_MTOK: Final = 1e-6
 _LONG: Final = re.compile(r"input_cost_per_token(_above_(\d+)k_tokens)")
 
 
+TIERS: Final[Mapping[str, str]] = {
+    "flex": "_flex",
+    "priority": "_priority",
+    "batch": "_batches",
+    "ultrafast": "_ultrafast",
+    "balanced": "_balanced",
+}
+"""Tiers of service with prices of their own, and how the table's keys of them end. Any
+other word that a reply says ("default", "standard", "scale", "on_demand") is the plain
+price."""
+
+WRITE_FACTOR: Final = 1.25
+HOUR_FACTOR: Final = 2.0
+"""What Anthropic takes for a prompt token that is written to its cache for five minutes
+or an hour, by that of a plain one (its documentation, "Prompt caching")."""
+
+_ANTHROPIC: Final = re.compile(r"anthropic|claude", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """Dollars a token."""
@@ -54,18 +73,36 @@ class Price:
     output_usd: float
     cached_input_usd: float  #: of prompt tokens read from the provider's cache
     cache_write_usd: float  #: of prompt tokens written to it
+    cache_write_1h_usd: float | None = None  #: for an hour; None: as for any time
+    reasoning_usd: float | None = None
+    """Of output tokens that are reasoning; None: as any output. Where a reply does not
+    say how many of them there are, the dearer of the two counts for all."""
     longer: tuple[tuple[int, Price], ...] = ()
     """Ascending: prices of prompts that have more tokens than that."""
+    tiers: tuple[tuple[str, Price], ...] = ()
+    """By the tier of service, where it has prices of its own."""
 
     @property
     def is_free(self) -> bool:
         """Whether no call can cost anything."""
-        return not any(_dearest(step) or step.output_usd for step in self.steps)
+        prices = (self, *(price for _, price in self.tiers))
+        return not any(
+            _dearest_input(step) or _dearest_output(step)
+            for price in prices
+            for step in price.steps
+        )
 
     @property
     def steps(self) -> tuple[Price, ...]:
         """This price, and those of longer prompts."""
         return (self, *(step for _, step in self.longer))
+
+    def at(self, tier: str | None) -> Price:
+        """The price in a tier of service, as a reply names it."""
+        if tier is None or not self.tiers:
+            return self
+        name = "batch" if tier == "batches" else tier.lower()
+        return next((price for own, price in self.tiers if own == name), self)
 
 
 FREE: Final = Price(
@@ -74,32 +111,71 @@ FREE: Final = Price(
 """Of what calls no provider: baselines, recordings, cached answers."""
 
 
-def cost_pico(price: Price, usage: Usage) -> int:
-    """What a call cost that used so much, in pico-dollars."""
+def cost_pico(price: Price, usage: Usage, tier: str | None = None) -> int:
+    """What a call cost that used so much, in pico-dollars.
+
+    Args:
+        price: of its model.
+        usage: its tokens.
+        tier: of the service, as the reply says it; it decides the price.
+    """
+    price = price.at(tier)
     for tokens, step in price.longer:
         if usage.tokens_in > tokens:
             price = step
     read, written = usage.tokens_cached, usage.tokens_cache_write
+    for_an_hour, reasoning = usage.tokens_cache_write_1h, usage.tokens_reasoning
+    plain = price.output_usd if reasoning else _dearest_output(price)
     return (
         max(0, usage.tokens_in - read - written) * pico(price.input_usd)
         + read * pico(price.cached_input_usd)
-        + written * pico(price.cache_write_usd)
-        + usage.tokens_out * pico(price.output_usd)
+        + (written - for_an_hour) * pico(price.cache_write_usd)
+        + for_an_hour * pico(_hour(price))
+        + (usage.tokens_out - reasoning) * pico(plain)
+        + reasoning * pico(_reasoning(price))
     )
 
 
-def worst_pico(price: Price, tokens_in: int, tokens_out: int) -> int:
-    """The most that a call of at most so many tokens can cost, in pico-dollars."""
-    short = [step for tokens, step in price.longer if tokens_in > tokens]
+def worst_pico(
+    price: Price, tokens_in: int, tokens_out: int, tier: str | None = None
+) -> int:
+    """The most that a call of at most so many tokens can cost, in pico-dollars.
+
+    Args:
+        price: of its model.
+        tokens_in: of the prompt, at most.
+        tokens_out: of the reply, at most.
+        tier: of the service, as it is asked for; the plain one may be served instead.
+    """
     return max(
-        tokens_in * pico(_dearest(step)) + tokens_out * pico(step.output_usd)
-        for step in (price, *short)
+        tokens_in * pico(_dearest_input(step))
+        + tokens_out * pico(_dearest_output(step))
+        for served in (price, price.at(tier))
+        for step in (
+            served,
+            *(step for tokens, step in served.longer if tokens_in > tokens),
+        )
     )
 
 
-def _dearest(price: Price) -> float:
+def _dearest_input(price: Price) -> float:
     """Of a prompt token, whatever a cache makes of it."""
-    return max(price.input_usd, price.cached_input_usd, price.cache_write_usd)
+    return max(
+        price.input_usd, price.cached_input_usd, price.cache_write_usd, _hour(price)
+    )
+
+
+def _dearest_output(price: Price) -> float:
+    return max(price.output_usd, _reasoning(price))
+
+
+def _hour(price: Price) -> float:
+    hour = price.cache_write_1h_usd
+    return price.cache_write_usd if hour is None else hour
+
+
+def _reasoning(price: Price) -> float:
+    return price.output_usd if price.reasoning_usd is None else price.reasoning_usd
 
 
 def prices_of(models: Iterable[str], options: RunOptions) -> dict[str, Price | None]:
@@ -140,16 +216,23 @@ def price_of(model: str, options: RunOptions) -> Price | None:
     price = _single(model, options)
     if price is None or not options.is_batched(model):
         return price
-    return scaled(price, options.batch_price_factor)
+    factor = options.batch_price_factor
+    is_usual = factor == RunOptions.model_fields["batch_price_factor"].default
+    if is_usual and price.at("batch") is not price:
+        return price.at("batch")
+    return scaled(price, factor)
 
 
 def scaled(price: Price, factor: float) -> Price:
-    """That price times *factor*."""
+    """That price times *factor*, in every tier."""
+    hour, reasoning = price.cache_write_1h_usd, price.reasoning_usd
     return Price(
         input_usd=price.input_usd * factor,
         output_usd=price.output_usd * factor,
         cached_input_usd=price.cached_input_usd * factor,
         cache_write_usd=price.cache_write_usd * factor,
+        cache_write_1h_usd=None if hour is None else hour * factor,
+        reasoning_usd=None if reasoning is None else reasoning * factor,
         longer=tuple((tokens, scaled(step, factor)) for tokens, step in price.longer),
     )
 
@@ -159,29 +242,37 @@ def _single(model: str, options: RunOptions) -> Price | None:
     own = options.of(model)
     if own.usd_per_mtok_in is not None and own.usd_per_mtok_out is not None:
         return _set(
+            model,
             own.usd_per_mtok_in,
             own.usd_per_mtok_out,
             own.usd_per_mtok_cached,
             own.usd_per_mtok_cache_write,
         )
     if options.price is not None:
-        return _set(*options.price)
+        return _set(model, *options.price)
     row = row_of(model)
     return None if row is None else listed_price(model, row)
 
 
 def _set(
+    model: str,
     input_usd: float,
     output_usd: float,
     cached_usd: float | None = None,
     write_usd: float | None = None,
 ) -> Price:
     """A price as people write it: dollars a million tokens."""
+    is_anthropic = _ANTHROPIC.search(model) is not None
+    if write_usd is None:
+        write_usd = input_usd * (WRITE_FACTOR if is_anthropic else 1.0)
     return Price(
         input_usd=input_usd * PER_MTOK,
         output_usd=output_usd * PER_MTOK,
         cached_input_usd=PER_MTOK * (input_usd if cached_usd is None else cached_usd),
-        cache_write_usd=PER_MTOK * (input_usd if write_usd is None else write_usd),
+        cache_write_usd=PER_MTOK * write_usd,
+        cache_write_1h_usd=PER_MTOK * max(write_usd, input_usd * HOUR_FACTOR)
+        if is_anthropic
+        else None,
     )
 
 
@@ -218,9 +309,22 @@ def listed_price(model: str, row: Mapping[str, Any]) -> Price | None:
     longer = sorted(
         (int(found[2]) * 1000, found[1]) for found in map(_LONG.fullmatch, row) if found
     )
+
+    def stepped(tier: str) -> Price:
+        return replace(
+            _step(model, row, "", tier),
+            longer=tuple(
+                (tokens, _step(model, row, suffix, tier)) for tokens, suffix in longer
+            ),
+        )
+
     price = replace(
-        _step(row, ""),
-        longer=tuple((tokens, _step(row, suffix)) for tokens, suffix in longer),
+        stepped(""),
+        tiers=tuple(
+            (name, stepped(suffix))
+            for name, suffix in TIERS.items()
+            if f"input_cost_per_token{suffix}" in row
+        ),
     )
     return None if price.is_free else price
 
@@ -231,20 +335,33 @@ def _searches(model: str, row: Mapping[str, Any]) -> bool:
     return always and bool(row.get(SEARCH))
 
 
-def _step(row: Mapping[str, Any], suffix: str) -> Price:
-    """The price under the keys that end so; where one is missing, the plain key's."""
+def _step(model: str, row: Mapping[str, Any], long: str, tier: str) -> Price:
+    """The price of prompts of a length in a tier, by how the table's keys of it end.
+
+    Where the table has no key for both, the dearer of the two that it has.
+    """
 
     def usd(key: str) -> float:
-        return float(row.get(key + suffix) or row.get(key) or 0.0)
+        both = row.get(key + long + tier)
+        if both is not None:
+            return float(both)
+        ends = [end for end in (long, tier) if end and row.get(key + end)]
+        found = [row.get(key + end) or 0.0 for end in ends or [""]]
+        return float(max(found))
 
     input_usd = usd("input_cost_per_token")
+    # never cheaper than to read anew; where the table says so it is left open
+    write_usd = max(usd("cache_creation_input_token_cost"), input_usd)
+    hour_usd = row.get(f"cache_creation_input_token_cost_above_1hr{long}{tier}")
+    if not hour_usd and (
+        _ANTHROPIC.search(model) or row.get("cache_creation_input_token_cost_above_1hr")
+    ):
+        hour_usd = input_usd * HOUR_FACTOR
     return Price(
         input_usd=input_usd,
-        # thoughts are not told apart in a usage: the dearer counts for all
-        output_usd=max(
-            usd("output_cost_per_token"), usd("output_cost_per_reasoning_token")
-        ),
+        output_usd=usd("output_cost_per_token"),
         cached_input_usd=usd("cache_read_input_token_cost") or input_usd,
-        # never cheaper than to read anew; where the table says so it is left open
-        cache_write_usd=max(usd("cache_creation_input_token_cost"), input_usd),
+        cache_write_usd=write_usd,
+        cache_write_1h_usd=max(hour_usd, write_usd) if hour_usd else None,
+        reasoning_usd=usd("output_cost_per_reasoning_token") or None,
     )

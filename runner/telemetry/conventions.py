@@ -34,10 +34,15 @@ class Name(enum.StrEnum):
     DIMENSIONS = "gen_ai.embeddings.dimension.count"
     OUTPUT_TYPE = "gen_ai.output.type"
     FINISH_REASONS = "gen_ai.response.finish_reasons"
+    RESPONSE_MODEL = "gen_ai.response.model"
+    RESPONSE_ID = "gen_ai.response.id"
+    RESPONSE_TIER = "openai.response.service_tier"
+    FINGERPRINT = "openai.response.system_fingerprint"
     TOKENS_IN = "gen_ai.usage.input_tokens"
     TOKENS_OUT = "gen_ai.usage.output_tokens"
     TOKENS_CACHED = "gen_ai.usage.cache_read.input_tokens"
     TOKENS_CACHE_WRITE = "gen_ai.usage.cache_creation.input_tokens"
+    TOKENS_REASONING = "gen_ai.usage.reasoning.output_tokens"
     TOKEN_TYPE = "gen_ai.token.type"  # noqa: S105 - a kind of token, no secret
     RUN = "siftlog.run.id"
     JOB = "siftlog.job"
@@ -56,6 +61,9 @@ class Name(enum.StrEnum):
     ATTEMPT = "siftlog.attempt.number"
     CACHED = "siftlog.attempt.cached"
     REASKED = "siftlog.attempt.reasked"
+    SERVED_BY = "siftlog.attempt.served.provider"
+    REGION = "siftlog.attempt.served.region"
+    CHARGED = "siftlog.attempt.charged_usd"
     COST = "siftlog.cost_usd"
 
 

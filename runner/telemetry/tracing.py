@@ -24,6 +24,7 @@ from runner.telemetry.histogram import Histograms
 from runner.telemetry.operation import asked, parameters, parties
 from runner.telemetry.span import Attributes, Context, Span, Value
 from store.events import AttemptAnswered, AttemptFailed, RunStarted
+from store.served import NOBODY
 from store.task import TaskRow, TaskState
 from store.views import (
     AttemptRow,
@@ -252,13 +253,22 @@ def _outcome_attributes(
     given: dict[str, Value | None] = {}
     match outcome:
         case AttemptAnswered():
+            served = outcome.served or NOBODY
             given = {
+                Name.RESPONSE_MODEL: served.model,
+                Name.RESPONSE_ID: served.request_id,
+                Name.RESPONSE_TIER: served.tier,
+                Name.FINGERPRINT: served.fingerprint,
+                Name.SERVED_BY: served.provider,
+                Name.REGION: served.region,
                 Name.FINISH_REASONS: (outcome.finish_reason,),
                 Name.TOKENS_IN: outcome.tokens_in,
                 Name.TOKENS_OUT: outcome.tokens_out,
                 Name.TOKENS_CACHED: outcome.tokens_cached,
                 Name.TOKENS_CACHE_WRITE: outcome.tokens_cache_write,
+                Name.TOKENS_REASONING: outcome.tokens_reasoning or None,
                 Name.COST: outcome.cost_usd,
+                Name.CHARGED: outcome.charged_usd,
                 Name.CACHED: outcome.cached,
                 Name.REASKED: outcome.reask,
             }

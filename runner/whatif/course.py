@@ -220,6 +220,8 @@ def _attempt(
         tokens_out=outcome.tokens_out or 0,
         tokens_cached=outcome.tokens_cached or 0,
         tokens_cache_write=outcome.tokens_cache_write or 0,
+        tokens_cache_write_1h=outcome.tokens_cache_write_1h or 0,
+        tokens_reasoning=outcome.tokens_reasoning or 0,
     )
     return Attempt(
         took_s=took_s,
@@ -236,7 +238,8 @@ def _cost_pico(
 ) -> int | None:
     if outcome.cached:
         return 0
-    return None if price is None else cost_pico(price, usage)
+    tier = None if outcome.served is None else outcome.served.tier
+    return None if price is None else cost_pico(price, usage, tier)
 
 
 def _told(headers: Mapping[str, str] | None) -> Told:

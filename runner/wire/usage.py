@@ -16,7 +16,6 @@ whole usage: a guess would be summed as if it had been counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,7 +37,7 @@ class UsageForm:
 
     name: str
     marks: tuple[str, ...] = ()  #: with one of these it is this form; empty: always
-    without: str = ""  #: but not with this
+    without: str | None = None  #: but not with this
     prompt: tuple[str, ...]
     completion: tuple[str, ...]
     reasoning: tuple[str, ...] = ()
@@ -112,6 +111,22 @@ USAGE_FORMS: Final = (
 )
 """The first row that fits decides; the last one always does."""
 
+_PATHS: Final = {
+    field: tuple(field.split("."))
+    for form in USAGE_FORMS
+    for fields in (
+        form.prompt,
+        form.completion,
+        form.reasoning,
+        form.cached,
+        form.missed,
+        form.written,
+        form.written_5m,
+        form.written_1h,
+    )
+    for field in fields
+}
+
 
 def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
     """The tokens that *counted* bills; None where they cannot be known.
@@ -121,7 +136,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         has_output: whether the reply is generated text. Vectors and scores are not:
             all that was counted for them is input.
     """
-    if not isinstance(counted, Mapping):
+    if not isinstance(counted, dict):
         return None
     form = _form_of(counted)
     total = count_of(counted.get("total_tokens"))
@@ -170,6 +185,8 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
 
 def count_of(value: object) -> int | None:
     """A count of tokens, rounded up; None for what can be none."""
+    if type(value) is int:  # nearly always, and ten times as fast
+        return value if 0 <= value <= MOST_TOKENS else None
     number = _number(value)
     if number is None or not 0 <= number <= MOST_TOKENS:
         return None
@@ -192,22 +209,23 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _form_of(counted: Mapping[str, Any]) -> UsageForm:
+def _form_of(counted: dict[str, Any]) -> UsageForm:
     return next(
         form
         for form in USAGE_FORMS
-        if (not form.marks or any(mark in counted for mark in form.marks))
-        and (not form.without or form.without not in counted)
+        if (not form.marks or not counted.keys().isdisjoint(form.marks))
+        and form.without not in counted
     )
 
 
-def _first(counted: Mapping[str, Any], fields: tuple[str, ...]) -> int | None:
+def _first(counted: dict[str, Any], fields: tuple[str, ...]) -> int | None:
     """The first of *fields* that holds a count."""
     for field in fields:
         found: Any = counted
-        for name in field.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        count = count_of(found)
-        if count is not None:
-            return count
+        for name in _PATHS[field]:
+            found = found.get(name) if type(found) is dict else None
+        if found is not None:
+            count = count_of(found)
+            if count is not None:
+                return count
     return None

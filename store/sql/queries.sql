@@ -196,7 +196,13 @@ INSERT INTO failure(t, class, stage, model, outcome, n, last_task)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET n = n + excluded.n, last_task = excluded.last_task;
 -- name: add_reason
-INSERT INTO reason(what, reason, n) VALUES (?, ?, ?)
+INSERT INTO reason(what, reason, n)
+SELECT :1, CASE
+  WHEN :1 NOT LIKE 'served %' THEN :2
+  WHEN EXISTS (SELECT 1 FROM reason WHERE what = :1 AND reason = :2) THEN :2
+  WHEN (SELECT count(*) FROM reason WHERE what = :1) < 200 THEN :2
+  ELSE '' END, :3
+WHERE TRUE
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
 -- name: add_counter
 INSERT INTO counter(name, n) VALUES (?, ?)

@@ -207,7 +207,7 @@ class _Batch:
         }
         fold.counts.clear()
         fold.counters.pop("tasks_unparsed", None)
-        for key in [key for key in fold.reasons if key[0] != "re-ask"]:
+        for key in [key for key in fold.reasons if key[0] in {"skip", "parse"}]:
             del fold.reasons[key]
         for plan, n in Counter(
             (plan.stage, plan.model, plan.skip) for plan in planned.values()

@@ -94,4 +94,7 @@ def bytes_of(folder: Path) -> Iterator[tuple[str, bytes]]:
                 seq = page[-1].seq
                 for recorded in page:
                     if recorded.payload_bytes:
-                        yield f"event {recorded.seq}", payload(reader, recorded.seq) or b""
+                        yield (
+                            f"event {recorded.seq}",
+                            payload(reader, recorded.seq) or b"",
+                        )

@@ -56,9 +56,7 @@ class Case:
 
     def serve(self, **options: Any) -> AbstractContextManager[Simulated]:
         """The dialect's endpoint."""
-        return dialect(
-            self.name, job=JOB, seed=5, bill_price=PRICES, **options
-        )
+        return dialect(self.name, job=JOB, seed=5, bill_price=PRICES, **options)
 
     def words(self, url: str, run_id: str, *more: str) -> tuple[str, ...]:
         """The command of a run against *url*."""
@@ -190,7 +188,11 @@ def ends_are_counted(case: Case) -> str:
     filtered = sum(f.error == "ContentFiltered" for f in calls.failed)
     refused = [line for line in lines if line.outcome is Outcome.REFUSED]
     assert filtered <= len(refused)
-    assert declined + filtered > 0, (ours, theirs, Counter(f.error for f in calls.failed))
+    assert declined + filtered > 0, (
+        ours,
+        theirs,
+        Counter(f.error for f in calls.failed),
+    )
     shown = json.dumps(status(case.folder, "ends"))
     assert "truncated" in shown
     return f"{theirs['length']} truncated, {declined + filtered} refused"

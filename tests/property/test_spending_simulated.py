@@ -2,33 +2,40 @@
 
 The real scheduler, driver and budget run on a virtual clock over a log in memory. The
 simulated provider keeps a bill of its own: it charges for replies that never arrived,
-for replies without a usage, and for calls that were in flight at a crash. The short
+for replies without a usage, and for calls that were in flight at a crash. How it counts
+tokens, and how many bytes make one, is drawn too. The short
 form runs in `make test`, a thousand simulations in `make prove`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import os
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call
-from runner.clients.function import FunctionClient
+from runner.clients.client import Call, ClientStatistics, Received
+from runner.clients.tally import Tally
 from runner.engine.abandoned import abandoned
-from runner.engine.attempts import Parts, worst_prompt
+from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth, Start
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
+from runner.money.bounds import Bounds
 from runner.money.budget import Budget, BudgetStatistics
-from runner.money.prices import Price, cost_pico
+from runner.money.prices import Price, scaled
 from runner.plan import Roles
-from runner.reply import Reply, Usage
+from runner.reply import Usage
+from runner.request import ChatRequest
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
+from runner.wire import OPENAI_CHAT, decode_reply
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -45,49 +52,196 @@ UNBILLED = (e.RateLimited, e.Overloaded, e.ServerError, e.BadRequest)
 LOST = (e.Timeout, e.ConnectionLost, e.MalformedReply)
 
 
+Counted = dict[str, object]
+
+EMPTY = ({}, None, [], {"total_tokens": 7}, {"prompt_tokens": "many"})
+"""Usage that tells nothing, or too little."""
+
+
+def _within(used: Usage) -> Counted:
+    """As OpenAI and most others count: the completion includes the reasoning."""
+    return {
+        "prompt_tokens": used.tokens_in,
+        "completion_tokens": used.tokens_out,
+        "total_tokens": used.tokens_in + used.tokens_out,
+        "prompt_tokens_details": {
+            "cached_tokens": used.tokens_cached,
+            "cache_write_tokens": used.tokens_cache_write,
+            "cache_creation_token_details": {
+                "ephemeral_1h_input_tokens": used.tokens_cache_write_1h
+            },
+        },
+        "completion_tokens_details": {"reasoning_tokens": used.tokens_reasoning},
+    }
+
+
+def _beside(used: Usage) -> Counted:
+    """As xAI counts."""
+    visible = used.tokens_out - used.tokens_reasoning
+    return {**_within(used), "completion_tokens": visible}
+
+
+def _in_the_total(used: Usage) -> Counted:
+    """As gateways pass Gemini's on: only the total shows that something was thought."""
+    counted = {**_beside(used)}
+    del counted["completion_tokens_details"]
+    return counted
+
+
+def _carelessly(used: Usage) -> Counted:
+    return {
+        "prompt_tokens": float(used.tokens_in),
+        "completion_tokens": str(used.tokens_out),
+        "total_tokens": None,
+        "prompt_tokens_details": _within(used)["prompt_tokens_details"],
+        "completion_tokens_details": None,
+        "cost": 0.0,
+    }
+
+
+def _cache_apart(used: Usage) -> Counted:
+    """As Anthropic counts."""
+    written, for_an_hour = used.tokens_cache_write, used.tokens_cache_write_1h
+    return {
+        "input_tokens": used.tokens_in - used.tokens_cached - written,
+        "output_tokens": used.tokens_out,
+        "cache_read_input_tokens": used.tokens_cached,
+        "cache_creation_input_tokens": written,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": written - for_an_hour,
+            "ephemeral_1h_input_tokens": for_an_hour,
+        },
+    }
+
+
+def _hits(used: Usage) -> Counted:
+    """As DeepSeek counts, of what it read from its cache; it writes for nothing."""
+    return {
+        "prompt_tokens": used.tokens_in,
+        "completion_tokens": used.tokens_out,
+        "prompt_cache_hit_tokens": used.tokens_cached,
+        "prompt_cache_miss_tokens": used.tokens_in - used.tokens_cached,
+    }
+
+
+USAGE_FORMS = (_within, _beside, _in_the_total, _carelessly, _cache_apart, _hits)
+UNBOUNDED = (_beside, _in_the_total)
+"""Where reasoning is counted beside the completion, the limit does not bound it."""
+MOST_OUTPUT = 200
+"""Tokens that the models return at most, ten times the toy job's limit."""
+
+
 class Provider:
     """Answers, fails, hangs and drops at random, and writes a bill."""
 
     def __init__(self, chance: random.Random, check: Callable[[], None]) -> None:
         self.bill_pico = 0
+        self.told_pico = 0  #: of that, what replies with a usage were billed
         self._chance = chance
         self._check = check
-        self._faults = chance.choice((0.0, 0.2, 0.6))  #: share of the calls
-        self._mute = chance.choice((0.0, 0.3))
+        self._faults = chance.choice((0.0, 0.0, 0.2, 0.6))  #: share of the calls
+        self._mute = chance.choice((0.0, 0.0, 0.3))
         """Share of the replies that tell no usage."""
+        self.counted = chance.choice(USAGE_FORMS)
+        self.bytes_a_token = chance.choice((1.0, 1.5, chance.uniform(1.0, 4.0)))
 
-    def client(self, price: Price) -> FunctionClient:
-        async def answer(call: Call) -> Reply:
-            return await self._answer(call, price)
-
-        return FunctionClient(answer)
-
-    async def _answer(self, call: Call, price: Price) -> Reply:
+    async def answer(self, call: Call, price: Price) -> Received:
+        """The reply to a call, after a while and if nothing comes between."""
         chance = self._chance
-        usage = self._usage(call)
+        used = self._used(call)
         if chance.random() < self._faults / 2:
             await asyncio.sleep(chance.expovariate(1.0))
             raise chance.choice(UNBILLED)("no")
+        tier = chance.choice((None, "default", "flex", "scale"))
         # the work is done, and charged, before anything of it can arrive
-        self.bill_pico += cost_pico(price, usage)
+        charge = self._charge(used, price, tier)
+        self.bill_pico += charge
         self._check()
         await asyncio.sleep(chance.expovariate(1.0))
         if chance.random() < self._faults / 2:
             raise chance.choice(LOST)("gone")
+        counted: object = self.counted(used)
+        if chance.random() < self._mute:
+            counted = chance.choice(EMPTY)
+        else:
+            self.told_pico += charge
         text = ToyJob().baseline(call.request) if chance.random() < 0.8 else ""
-        return Reply(text=text, usage=None if chance.random() < self._mute else usage)
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        body = json.dumps(
+            {"choices": [choice], "usage": counted, "service_tier": tier}
+        ).encode()
+        reply = decode_reply(OPENAI_CHAT, body)
+        return Received(body=body, form=OPENAI_CHAT, reply=reply)
 
-    def _usage(self, call: Call) -> Usage:
-        """Anything up to what the prompt and the output limit allow."""
-        worst = worst_prompt(call.request)
-        tokens_in = self._chance.choice((worst, self._chance.randint(1, worst)))
-        cached = self._chance.randint(0, tokens_in)
+    def _charge(self, used: Usage, price: Price, tier: str | None) -> int:
+        """What the provider takes, by its own arithmetic."""
+        price = dict(price.tiers).get(tier or "", price)
+        hour = price.cache_write_1h_usd
+        visible = price.output_usd
+        thought = visible if price.reasoning_usd is None else price.reasoning_usd
+        if self.counted not in {_within, _beside} or not used.tokens_reasoning:
+            # who does not say how much was thought takes the dearer price for all
+            visible = thought = max(visible, thought)
+        written, for_an_hour = used.tokens_cache_write, used.tokens_cache_write_1h
+        parts = (
+            (used.tokens_in - used.tokens_cached - written, price.input_usd),
+            (used.tokens_cached, price.cached_input_usd),
+            (written - for_an_hour, price.cache_write_usd),
+            (for_an_hour, price.cache_write_usd if hour is None else hour),
+            (used.tokens_out - used.tokens_reasoning, visible),
+            (used.tokens_reasoning, thought),
+        )
+        return sum(tokens * pico(usd) for tokens, usd in parts)
+
+    def _used(self, call: Call) -> Usage:
+        """Anything up to what the prompt and the limit allow."""
+        request, chance = call.request, self._chance
+        assert isinstance(request, ChatRequest)
+        size = sum(len(message.text.encode()) for message in request.messages)
+        most = math.floor(size / self.bytes_a_token) + 8 * len(request.messages)
+        tokens_in = chance.choice((most, chance.randint(1, most)))
+        cached = chance.randint(0, tokens_in)
+        written = chance.randint(0, tokens_in - cached)
+        if self.counted is _hits:
+            written = 0
+        limit = request.max_tokens
+        visible = chance.choice((0, limit, chance.randint(0, limit)))
+        bound = MOST_OUTPUT if self.counted in UNBOUNDED else limit
+        reasoning = chance.choice((0, chance.randint(0, bound - visible)))
         return Usage(
             tokens_in=tokens_in,
-            tokens_out=self._chance.choice((0, call.request.max_tokens)),
+            tokens_out=visible + reasoning,
             tokens_cached=cached,
-            tokens_cache_write=self._chance.randint(0, tokens_in - cached),
+            tokens_cache_write=written,
+            tokens_cache_write_1h=chance.randint(0, written),
+            tokens_reasoning=reasoning,
         )
+
+    def bounds(self) -> Bounds:
+        """What is known of its models."""
+        is_unbounded = self.counted in UNBOUNDED
+        return Bounds(most_output=MOST_OUTPUT if is_unbounded else None)
+
+
+@dataclass(kw_only=True)
+class Client:
+    """One model of the provider."""
+
+    provider: Provider
+    price: Price
+    tally: Tally = field(default_factory=Tally)
+
+    async def call(self, call: Call) -> Received:
+        """Send one attempt."""
+        with self.tally.attempt():
+            return await self.provider.answer(call, self.price)
+
+    def statistics(self) -> ClientStatistics:
+        """The client's figures."""
+        return self.tally.statistics()
+
+    async def close(self) -> None:
+        """Nothing to release."""
 
 
 class Simulated:
@@ -106,12 +260,19 @@ class Simulated:
         self.outcome: Outcome | None = None
 
     def _price(self) -> Price:
+        plain = self._tokens()
+        share = self.chance.uniform(0.2, 0.9)
+        return replace(plain, tiers=(("flex", scaled(plain, share)),))
+
+    def _tokens(self) -> Price:
         usd = [self.chance.uniform(0, 1e-5) for _ in range(4)]
         return Price(
             input_usd=usd[0],
             output_usd=usd[1],
             cached_input_usd=usd[2],
             cache_write_usd=usd[3],
+            cache_write_1h_usd=self.chance.choice((None, 1.6 * usd[3])),
+            reasoning_usd=self.chance.choice((None, 0.5 * usd[1], 3 * usd[1])),
         )
 
     def _check(self) -> None:
@@ -119,7 +280,8 @@ class Simulated:
 
     async def run(self) -> None:
         """Let processes follow one another; the books must agree at the end."""
-        for _ in range(self.chance.randint(0, PROCESSES - 1)):
+        crashes = self.chance.randint(0, PROCESSES - 1)
+        for _ in range(crashes):
             await self._process(crash_after_s=self.chance.uniform(0.0, 10.0))
             if self.outcome not in {None, "drained"}:
                 break
@@ -129,6 +291,9 @@ class Simulated:
         assert (money.spent_pico, money.possible_pico) == await self.folded()
         assert self.provider.bill_pico <= money.spent_pico + money.possible_pico
         assert money.spent_pico + money.possible_pico <= self.cap_pico
+        if not crashes:
+            # to the last digit, of all replies that told it
+            assert money.spent_pico == self.provider.told_pico
 
     async def _process(self, crash_after_s: float | None) -> BudgetStatistics:
         unknown = await abandoned(self.log, hold=False)
@@ -162,7 +327,10 @@ class Simulated:
             dataset=self.settings,
             log=self.log,
             clock=LoopClock(),
-            clients={m: self.provider.client(p) for m, p in self.prices.items()},
+            clients={
+                model: Client(provider=self.provider, price=price)
+                for model, price in self.prices.items()
+            },
             scheduler=scheduler,
             growth=Growth(
                 job=job,
@@ -174,6 +342,7 @@ class Simulated:
             tell=lambda _: None,
             reask=self.settings.reask,
             prices=self.prices,
+            bounds={model: self.provider.bounds() for model in self.prices},
         )
 
     async def folded(self) -> tuple[int, int]:

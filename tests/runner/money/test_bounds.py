@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+import tiktoken
 
-from runner.money.bounds import MESSAGE_TOKENS, USUAL_TOKEN, worst_output, worst_prompt
+from runner.money.bounds import (
+    LARGEST_OUTPUT,
+    LEAST_LEARNED,
+    MESSAGE_TOKENS,
+    Bounds,
+    bounds_of,
+    usual_prompt,
+    worst_output,
+    worst_prompt,
+)
+from runner.money.tokenizers import VOCABULARIES, counter_of, tokenizer_of
+from runner.options import options_from
+from runner.reply import Usage
 from runner.request import (
     ChatRequest,
     EmbedRequest,
@@ -26,7 +44,7 @@ CHAT = ChatRequest(
 @pytest.mark.parametrize(
     ("request_", "size", "pieces", "output"),
     [
-        (CHAT, 9, 1, 10),
+        (CHAT, 9, 1, 10),  # three letters of two bytes
         (replace(CHAT, schema=Schema(name="s", json="{}")), 11, 1, 10),
         (EmbedRequest(texts=("abc", "äöü", "")), 9, 3, 0),
         (RerankRequest(query="abc", documents=("abc", "äöü")), 15, 2, 0),
@@ -36,7 +54,118 @@ CHAT = ChatRequest(
 def test_every_text_counts_as_often_as_it_is_read(
     request_: Request, size: int, pieces: int, output: int
 ) -> None:
-    assert worst_prompt(request_) == size // 2 + 1 + MESSAGE_TOKENS * pieces
-    usual = size // 3 + 1 + MESSAGE_TOKENS * pieces
-    assert worst_prompt(request_, USUAL_TOKEN) == usual
+    assert worst_prompt(request_) == size + 1 + MESSAGE_TOKENS * pieces
+    assert usual_prompt(request_) == size // 3 + 1 + MESSAGE_TOKENS * pieces
     assert worst_output(request_) == output
+
+
+def bounds(model: str, base_url: str | None = None) -> Bounds:
+    return bounds_of(model, options_from({"model": [model], "base_url": base_url}))
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "most"),
+    [
+        ("openai/gpt-4o-mini", None, None),
+        ("anthropic/claude-sonnet-4-5", None, None),
+        ("gemini/gemini-2.5-flash", None, None),  # asked in its own form
+        ("gemini/gemini-2.5-flash", "http://127.0.0.1:1", 65_536),
+        ("google/gemini-of-tomorrow", "http://127.0.0.1:1", LARGEST_OUTPUT),
+        ("openrouter/x-ai/grok-of-tomorrow", None, LARGEST_OUTPUT),
+        ("my-model", "http://127.0.0.1:1", None),
+        ("baseline/lexical", None, None),
+    ],
+)
+def test_a_limit_that_does_not_bound_reasoning_is_replaced_by_the_models_maximum(
+    model: str, base_url: str | None, most: int | None
+) -> None:
+    known = bounds(model, base_url)
+    assert known.most_output == most
+    assert known.worst(CHAT)[1] == max(10, most or 0)
+
+
+def test_a_reply_longer_than_its_bound_raises_that_of_the_others() -> None:
+    known = Bounds()
+    assert not known.learn(10, Usage(tokens_in=1, tokens_out=10))
+    assert not known.learn(10, None)
+    assert not known.learn(0, Usage(tokens_in=1, tokens_out=99))
+    assert known.worst(CHAT)[1] == 10
+    assert known.learn(10, Usage(tokens_in=1, tokens_out=11))
+    assert known.worst(CHAT)[1] == LEAST_LEARNED
+    assert known.learn(LEAST_LEARNED, Usage(tokens_in=1, tokens_out=20_000))
+    assert known.worst(CHAT)[1] == 80_000
+    assert known.learn(80_000, Usage(tokens_in=1, tokens_out=200_000))
+    assert known.worst(CHAT)[1] == 200_000
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "is_known"),
+    [
+        ("openai/gpt-4o-mini", None, True),
+        ("gpt-4o", None, True),
+        ("azure/gpt-5-mini", None, True),
+        ("openai/text-embedding-3-small", None, True),
+        ("openai/gpt-4o-mini", "http://127.0.0.1:1", False),  # any name will do there
+        ("anthropic/claude-sonnet-4-5", None, False),
+        ("openrouter/openai/gpt-4o", None, False),
+        ("openai/of-tomorrow", None, False),
+    ],
+)
+def test_a_tokenizer_counts_where_the_models_own_is_here(
+    model: str, base_url: str | None, is_known: bool
+) -> None:
+    text = "The melting point of the alloy was measured three times. " * 20
+    count = bounds(model, base_url).count(text)
+    assert (count < len(text) / 3) == is_known
+    assert is_known or count == len(text)
+
+
+TEXTS = (
+    "CC(=O)Oc1ccccc1C(=O)O.C1=CC=C(C=C1)C[C@@H](C(=O)O)N",
+    "0.1234\t17.00\t3.1e-7\n",
+    "Half a pair: \ud83d, and whole ones: 😀漢字 äöü",
+    "",
+    "a" * 3000,
+)
+
+
+@pytest.mark.parametrize("name", sorted(VOCABULARIES))
+def test_a_text_has_no_more_tokens_than_its_bound_and_its_bound_no_more_than_bytes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(*find_spec("litellm").submodule_search_locations)
+    shipped = folder / "litellm_core_utils" / "tokenizers"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shipped))
+    encoding = tiktoken.get_encoding(name)
+    count = counter_of(name)
+    assert count is not None
+    for text in TEXTS:
+        tokens = len(encoding.encode_ordinary(text))
+        assert tokens <= count(text) <= max(len(text.encode(errors="replace")), tokens)
+        assert count(text) <= tokens * 17 / 16 + 1.5
+
+
+def test_counting_opens_no_socket_and_a_missing_vocabulary_means_bytes(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda name, args: name.startswith('socket.')"
+        " and opened.append(name))\n"
+        "from runner.money.tokenizers import tokenizer_of\n"
+        "print(tokenizer_of('openai/gpt-4o')('some words'), opened,"
+        " 'litellm' in sys.modules)\n"
+    )
+    environment = {**os.environ, "TIKTOKEN_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert done.stdout.split(maxsplit=1) == ["3", "[] False\n"]
+    assert not list(tmp_path.iterdir())
+    assert counter_of("r50k_base") is None
+    assert tokenizer_of("davinci") is None

@@ -29,8 +29,8 @@ CENT = Price(
     input_usd=0.01, output_usd=0.01, cached_input_usd=0.01, cache_write_usd=0.01
 )
 USED = Usage(tokens_in=4, tokens_out=1)
-WORST_USD = 0.28
-"""Of the toy job's first stage: 7 bytes make 3 tokens, 8 around them, 16 out."""
+WORST_USD = 0.32
+"""Of the toy job's first stage: 7 bytes, 1 and 8 around them, 16 out."""
 
 
 def _answer(call: Call) -> Reply:
@@ -116,12 +116,12 @@ def test_a_run_ends_where_nothing_in_flight_can_make_room_and_goes_on_with_more(
 ):
     async def main() -> None:
         bench = Bench()
-        assert await bench.run(Budget(pico(0.40))) == "budget"
-        # 0.05 are spent by each of three; after them, 0.15 + 0.28 is too much
+        assert await bench.run(Budget(pico(0.44))) == "budget"
+        # 0.05 are spent by each of three; after them, 0.15 + 0.32 is too much
         assert len(await bench.events("attempt_started")) == 3
         spent = bench.budget.statistics().spent_pico
         assert usd(spent) == pytest.approx(0.15)
-        assert await bench.run(Budget(pico(0.44), spent_pico=spent)) == "finished"
+        assert await bench.run(Budget(pico(0.48), spent_pico=spent)) == "finished"
         assert len(await bench.events("attempt_started")) == 4
 
     run_virtual(main())

@@ -45,7 +45,7 @@ _REFUSING: Final = re.compile(
     r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
     r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
     r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must be|has to be|cannot|can not|can only|incompatible|removed",
+    r"|only the default|must (be|alternate)|has to be|cannot|can not|can only|incompatible|removed",
     re.IGNORECASE,
 )
 """Words of a refusal, near the name of what is refused."""
@@ -103,10 +103,10 @@ class Sent:
 def _structure(shape: Shape, words: str) -> Step | None:
     """Strict schema, schema, JSON object, words alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
+    if is_schema and not shape.plain_schema and _FEATURES.search(words):
+        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
             return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
@@ -444,7 +444,8 @@ def refused_in(
     """
     places = [_named(field, words, sent.names) for field in complaint.fields]
     named = [name for name in places if name is not None]
-    if not named and _REFUSING.search(f"{complaint.code} {words}"):
+    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    if not named and _REFUSING.search(f"{code} {words}"):
         named = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
             named.append(SYSTEM)

@@ -310,7 +310,7 @@ class Attempts:
         elif item.refused is None:
             # nothing follows from it, so it is queued before anything is awaited
             end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
-            ended = [*facts, entry, end]
+            ended: list[Entry | Event] = [*facts, entry, end]
             await self._finish(item, ended, Answer(task=item.task, error=name))
         else:
             # by itself, for the last reply's follow-ups may have to wait their turn

@@ -207,9 +207,9 @@ class Ladder:
 
     @property
     def is_known(self) -> bool:
-        """Whether the model's family says what it takes, or its refusals have."""
+        """Whether the model's family says what it takes."""
         family = self._terms.family
-        return bool(self._left) or (family is not None and bool(family.refuses))
+        return family is not None and bool(family.refuses)
 
     def sent(self, request: Request) -> Sent:
         """What a call of *request* sends now; to be kept until its outcome."""
@@ -449,6 +449,8 @@ def refused_in(
         named = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
             named.append(SYSTEM)
+    elif not named and _TOO_LARGE.search(words):
+        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
     if not named and is_form:
         named = [name for name in (FORMAT, PACKED) if name in sent.names]
     limits = [name for name in named if name in LIMITS]

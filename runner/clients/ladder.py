@@ -19,7 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
-from runner.errors import AttemptError, BadRequest, ContextTooLong, FormRefused
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    ContentFault,
+    ContextTooLong,
+    FormRefused,
+)
 from runner.errors import OptionRefused as Refused
 from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Request
@@ -45,7 +51,8 @@ _REFUSING: Final = re.compile(
     r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
     r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
     r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must (be|alternate)|has to be|cannot|can not|can only|incompatible|removed",
+    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
+    r"|removed",
     re.IGNORECASE,
 )
 """Words of a refusal, near the name of what is refused."""
@@ -83,6 +90,10 @@ _REASONING: Final = re.compile(
 )
 """What OpenAI says of its reasoning models alone, which take no temperature either."""
 
+STUMBLES: Final = 3
+"""Tasks whose content an endpoint failed on, before any reply, until no task is asked
+with a schema any more."""
+
 ENOUGH: Final = 12
 """Replies from which on it is judged whether a schema has any effect."""
 
@@ -98,6 +109,7 @@ class Sent:
     shape: Shape
     names: frozenset[str] = frozenset()
     room: int = 0  #: tokens for reasoning in its limit
+    task: int = 0  #: number of its task; 0: of none
 
 
 def _structure(shape: Shape, words: str) -> Step | None:
@@ -179,6 +191,7 @@ class Ladder:
         self._left: list[str] = []  #: names of the limit that were refused
         self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
         self._ignored = False
+        self._stumbled: set[int] = set()  #: tasks that are asked without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -211,9 +224,11 @@ class Ladder:
         family = self._terms.family
         return family is not None and bool(family.refuses)
 
-    def sent(self, request: Request) -> Sent:
+    def sent(self, request: Request, task: int = 0) -> Sent:
         """What a call of *request* sends now; to be kept until its outcome."""
         shape = self.shape
+        if task in self._stumbled:
+            shape = replace(shape, structure=Structure.TEXT)
         match request:
             case ChatRequest():
                 names = set(chat_fields(request, shape))
@@ -223,7 +238,9 @@ class Ladder:
                     names.add(SYSTEM)
                 has_temperature = request.temperature is not None
                 self._tell_known({"temperature"} if has_temperature else set())
-                return Sent(shape=shape, names=frozenset(names), room=request.room)
+                return Sent(
+                    shape=shape, names=frozenset(names), room=request.room, task=task
+                )
             case EmbedRequest():
                 names = {PACKED} if shape.packed else set()
                 return Sent(shape=shape, names=frozenset(names))
@@ -250,6 +267,8 @@ class Ladder:
         """
         if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
             return self._step(error, [ROOM], sent, one_line(str(error)))
+        if isinstance(error, ContentFault) and FORMAT in sent.names:
+            return self._stumble(error, sent)
         if not isinstance(error, BadRequest | FormRefused):
             return error
         complaint = complaint_in(error.body) if error.body else Complaint()
@@ -272,6 +291,20 @@ class Ladder:
         if not any(moved):
             return _as(BadRequest, error) if isinstance(error, FormRefused) else error
         return error if isinstance(error, FormRefused) else _as(FormRefused, error)
+
+    def _stumble(self, error: AttemptError, sent: Sent) -> AttemptError:
+        """Ask this task without a schema; all tasks, where no schema ever worked.
+
+        llama.cpp answers 500 where output that has to be JSON was cut in the middle.
+        """
+        self._stumbled.add(sent.task)
+        if self._read[0] == 0 and len(self._stumbled) >= STUMBLES:
+            if self.shape.structure is not Structure.TEXT:
+                self.asks_plainly()
+                words = one_line(str(error))
+                self._record(FORMAT, words, Structure.TEXT.value)
+            self._stumbled.clear()
+        return error
 
     def _is_forced(self, name: str) -> bool:
         """Whether a person set it, and wants to hear of its refusal."""

@@ -380,3 +380,28 @@ def test_other_failures_leave_everything_as_it_is() -> None:
         ladder.met(error, Sent(shape=Shape(), names=frozenset({"max_tokens"}))) is error
     )
     assert ladder.shape == Shape()
+
+
+CUT = {"error": {"code": 500, "message": "Failed to parse input at pos 41: {"}}
+
+
+def test_a_500_for_the_content_is_asked_again_without_a_schema() -> None:
+    ladder = Ladder(ENDPOINT, "m")
+    ladder.replied(Reply(text='{"n": 1}'))
+    sent = ladder.sent(REQUEST, 7)
+    assert type(ladder.met(refused(500, CUT), sent)) is e.ContentFault
+    assert ladder.sent(REQUEST, 7).shape.structure is Structure.TEXT
+    assert ladder.sent(REQUEST, 8).shape.structure is Structure.SCHEMA
+    assert not ladder.take_facts()
+
+
+def test_an_endpoint_that_answers_nothing_with_a_schema_is_asked_without() -> None:
+    ladder = Ladder(ENDPOINT, "m")
+    for task in (1, 1, 2, 3):
+        assert ladder.shape.structure is Structure.SCHEMA
+        sent = replace(ladder.sent(REQUEST, 0), task=task)
+        assert type(ladder.met(refused(500, CUT), sent)) is e.ContentFault
+    (fact,) = ladder.take_facts()
+    assert (fact.name, fact.instead) == ("response_format", "text")
+    assert "Failed to parse" in fact.words
+    assert ladder.sent(REQUEST, 9).shape.structure is Structure.TEXT

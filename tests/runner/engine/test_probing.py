@@ -90,3 +90,28 @@ def test_what_is_known_to_be_taken_is_not_probed() -> None:
     works = World(probed=("ask",)).step()
     assert len(works) == 8
     assert stages(works).count("ask") <= 1
+
+
+def test_a_request_that_fails_alone_is_told_from_a_server_that_is_down() -> None:
+    error = e.ServerError("500", status=500)
+
+    def tries(world: World, *, others_are_answered: bool) -> int:
+        bad, *others = world.step()
+        for n in range(1, 20):
+            decision, _ = world.scheduler.failed(bad, error, world.now, 0.0)
+            if decision.retry_in_s is None:
+                return n
+            world.scheduler.settled(bad, retry_at=world.now)
+            if others_are_answered:
+                world.answer(others.pop())
+            started = world.step()
+            while bad not in started:
+                world.now += 1.0
+                started += world.step()
+            others += [work for work in started if work is not bad]
+        return 20
+
+    many, one = World(probed=()), World(probed=(), each=1)
+    assert tries(many, others_are_answered=True) == 3
+    one.scheduler.pause("judge", None)
+    assert tries(one, others_are_answered=False) == 8

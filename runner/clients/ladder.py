@@ -19,7 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
-from runner.errors import AttemptError, BadRequest, ContextTooLong, FormRefused
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    ContentFault,
+    ContextTooLong,
+    FormRefused,
+)
 from runner.errors import OptionRefused as Refused
 from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Request
@@ -45,7 +51,8 @@ _REFUSING: Final = re.compile(
     r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
     r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
     r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must be|has to be|cannot|can not|can only|incompatible|removed",
+    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
+    r"|removed",
     re.IGNORECASE,
 )
 """Words of a refusal, near the name of what is refused."""
@@ -84,6 +91,10 @@ _REASONING: Final = re.compile(
 )
 """What OpenAI says of its reasoning models alone, which take no temperature either."""
 
+STUMBLES: Final = 3
+"""Tasks whose content an endpoint failed on, before any reply, until no task is asked
+with a schema any more."""
+
 ENOUGH: Final = 12
 """Replies from which on it is judged whether a schema has any effect."""
 
@@ -99,15 +110,16 @@ class Sent:
     shape: Shape
     names: frozenset[str] = frozenset()
     room: int = 0  #: tokens for reasoning in its limit
+    task: int = 0  #: number of its task; 0: of none
 
 
 def _structure(shape: Shape, words: str) -> Step | None:
     """Strict schema, schema, JSON object, words alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
+    if is_schema and not shape.plain_schema and _FEATURES.search(words):
+        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
             return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
@@ -180,6 +192,7 @@ class Ladder:
         self._left: list[str] = []  #: names of the limit that were refused
         self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
         self._ignored = False
+        self._stumbled: set[int] = set()  #: tasks that are asked without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -208,13 +221,15 @@ class Ladder:
 
     @property
     def is_known(self) -> bool:
-        """Whether the model's family says what it takes, or its refusals have."""
+        """Whether the model's family says what it takes."""
         family = self._terms.family
-        return bool(self._left) or (family is not None and bool(family.refuses))
+        return family is not None and bool(family.refuses)
 
-    def sent(self, request: Request) -> Sent:
+    def sent(self, request: Request, task: int = 0) -> Sent:
         """What a call of *request* sends now; to be kept until its outcome."""
         shape = self.shape
+        if task in self._stumbled:
+            shape = replace(shape, structure=Structure.TEXT)
         match request:
             case ChatRequest():
                 names = set(chat_fields(request, shape))
@@ -224,7 +239,9 @@ class Ladder:
                     names.add(SYSTEM)
                 has_temperature = request.temperature is not None
                 self._tell_known({"temperature"} if has_temperature else set())
-                return Sent(shape=shape, names=frozenset(names), room=request.room)
+                return Sent(
+                    shape=shape, names=frozenset(names), room=request.room, task=task
+                )
             case EmbedRequest():
                 names = {PACKED} if shape.packed else set()
                 return Sent(shape=shape, names=frozenset(names))
@@ -251,6 +268,8 @@ class Ladder:
         """
         if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
             return self._step(error, [ROOM], sent, one_line(str(error)))
+        if isinstance(error, ContentFault) and FORMAT in sent.names:
+            return self._stumble(error, sent)
         if not isinstance(error, BadRequest | FormRefused):
             return error
         complaint = complaint_in(error.body) if error.body else Complaint()
@@ -273,6 +292,20 @@ class Ladder:
         if not any(moved):
             return _as(BadRequest, error) if isinstance(error, FormRefused) else error
         return error if isinstance(error, FormRefused) else _as(FormRefused, error)
+
+    def _stumble(self, error: AttemptError, sent: Sent) -> AttemptError:
+        """Ask this task without a schema; all tasks, where no schema ever worked.
+
+        llama.cpp answers 500 where output that has to be JSON was cut in the middle.
+        """
+        self._stumbled.add(sent.task)
+        if self._read[0] == 0 and len(self._stumbled) >= STUMBLES:
+            if self.shape.structure is not Structure.TEXT:
+                self.asks_plainly()
+                words = one_line(str(error))
+                self._record(FORMAT, words, Structure.TEXT.value)
+            self._stumbled.clear()
+        return error
 
     def _is_forced(self, name: str) -> bool:
         """Whether a person set it, and wants to hear of its refusal."""
@@ -445,10 +478,13 @@ def refused_in(
     """
     places = [_named(field, words, sent.names) for field in complaint.fields]
     named = [name for name in places if name is not None]
-    if not named and _REFUSING.search(f"{complaint.code} {words}"):
+    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    if not named and _REFUSING.search(f"{code} {words}"):
         named = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
             named.append(SYSTEM)
+    elif not named and _TOO_LARGE.search(words):
+        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
     if not named and is_form:
         named = [name for name in (FORMAT, PACKED) if name in sent.names]
     limits = [name for name in named if name in LIMITS]

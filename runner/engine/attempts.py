@@ -366,7 +366,8 @@ class Attempts:
             if isinstance(error, e.ContentFiltered):
                 flaws.add(Flaw.FILTERED)
             answer = Answer(task=item.task, error=name)
-            await self._finish(item, [*facts, entry, end], answer, flaws)
+            ended: list[Entry | Event] = [*facts, entry, end]
+            await self._finish(item, ended, answer, flaws)
         else:
             # by itself, for the last reply's follow-ups may have to wait their turn
             await self._log.append(*facts, entry)

@@ -31,6 +31,7 @@ NEUTRAL = (
     e.Expired,
     e.FormRefused,
     e.Cancelled,
+    e.ContentFault,
     e.ContentFiltered,
     e.ContextTooLong,
     e.NotServed,

@@ -38,6 +38,8 @@ LEAST: Final = 20
 GRID: Final = 32
 """Alternatives q in the mixture: a finer grid detects no earlier by a whole outcome."""
 OFF: Final = "off"
+GO_ON: Final = f"--stop-if {OFF}"
+"""How a run goes on though its replies are of no use; said where it stops."""
 DEFAULT: Final = "unusable>50%"
 """What a run stops at unless it is told otherwise: most of what is paid for is lost."""
 

@@ -164,6 +164,16 @@ class Futility:
         self._flaws: dict[str, Counter[Flaw]] = {model: Counter() for model in models}
         self._outcomes: Counter[str] = Counter()
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those that are judged, and were not stopped."""
+        return tuple(self._flaws)
+
+    @property
+    def rules(self) -> tuple[StopRule, ...]:
+        """What they are judged by."""
+        return tuple(rule for rule, _ in self._rules)
+
     def judge(self, model: str, flaws: frozenset[Flaw]) -> str | None:
         """Count an outcome; why the model is to be stopped, where it is, once."""
         seen = self._flaws.get(model)

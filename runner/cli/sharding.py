@@ -79,6 +79,9 @@ def run_part(
         f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
         f"{_seen_whole(folder.run_id, given)}"
     )
+    if ended.outcome == "futility" and ended.why is not None:
+        # last: whoever places shards goes by that, and does not place it again
+        tell(ended.why)
     return code
 
 

@@ -12,6 +12,7 @@ from runner.control.cancelling import REASON, cancel_rest
 from runner.control.decider import BY, sentence
 from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
+from runner.engine.futility import GO_ON
 from runner.engine.growth import Growth
 from store.batch_view import open_batches, sent_starts
 from store.clock import Clock
@@ -20,9 +21,6 @@ from store.log import Log
 from store.runs import RunFolder
 from store.stopping import ComparisonDecided
 from store.views import TaskCounts, open_reader, status
-
-GO_ON = "--stop-if off"
-"""How a run is taken up whose replies are of no use, all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

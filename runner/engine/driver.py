@@ -383,6 +383,7 @@ class Driver:
             adopted=self._hits.adopted,
             tasks_ended=self._attempts.counts["tasks_ended"]
             + self._hits.cached
+            + self._hits.kept
             + self._hits.adopted,
             tasks_failed=self._attempts.counts["tasks_failed"],
             in_flight=sum(lane.in_flight for lane in lanes),

@@ -38,6 +38,8 @@ LEAST: Final = 20
 GRID: Final = 32
 """Alternatives q in the mixture: a finer grid detects no earlier by a whole outcome."""
 OFF: Final = "off"
+GO_ON: Final = f"--stop-if {OFF}"
+"""How a run goes on though its replies are of no use; said where it stops."""
 DEFAULT: Final = "unusable>50%"
 """What a run stops at unless it is told otherwise: most of what is paid for is lost."""
 
@@ -161,6 +163,16 @@ class Futility:
         self._rules = [(rule, Evidence(rule.share)) for rule in rules]
         self._flaws: dict[str, Counter[Flaw]] = {model: Counter() for model in models}
         self._outcomes: Counter[str] = Counter()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those that are judged, and were not stopped."""
+        return tuple(self._flaws)
+
+    @property
+    def rules(self) -> tuple[StopRule, ...]:
+        """What they are judged by."""
+        return tuple(rule for rule, _ in self._rules)
 
     def judge(self, model: str, flaws: frozenset[Flaw]) -> str | None:
         """Count an outcome; why the model is to be stopped, where it is, once."""

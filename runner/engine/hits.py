@@ -1,5 +1,8 @@
 """Tasks whose answer is there already: recorded like all others, and never sent.
 
+Besides the response cache and the run's other logs, the run's own log may have it: a
+task whose `follow_up` raised has failed, and kept its answer for a `retry`.
+
 A hit waits for no slot, limit or budget: it is taken while its page is loaded. It goes
 into the log as an attempt with its answer, its end and what follows from it, in one
 unit with others, so a crash leaves a task that is answered or one that was never
@@ -16,12 +19,19 @@ from runner.engine.attempts import Parts
 from runner.engine.growth import TaskEnd
 from runner.engine.known import Known
 from runner.engine.reask import may_reask
+from runner.errors import JobFault
 from runner.faults import read_reply
 from runner.plan import stage_of, task_of
 from runner.reply import ParseFailure
 from runner.task import Answer, Task
-from runner.wire import Skeleton, skeleton
-from store.events import AttemptAnswered, AttemptStarted, Entry
+from runner.wire import Skeleton, decode_reply, skeleton
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Entry,
+    Recorded,
+    TaskFailed,
+)
 from store.task import TaskRow
 
 TOGETHER = 64
@@ -37,11 +47,12 @@ class Hits:
         # what the run has itself goes before what others had
         self._sources = [each for each in (parts.known, parts.cache) if each]
         self.adopted = 0  #: tasks that the run's other logs answered
+        self.kept = 0  #: tasks whose own answer was taken up after a `retry`
         self.cached = 0  #: tasks that the response cache answered
 
     async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
         """Record the end of those of *rows* that need no call; their numbers."""
-        taken: set[int] = set()
+        taken = set(await self._take_kept(rows))
         for source in self._sources:
             left = [row for row in rows if row.task not in taken]
             for i in range(0, len(left), TOGETHER):
@@ -70,14 +81,60 @@ class Hits:
         ]
         if not ended:
             return []
-        grown = await parts.growth.finish_all(ended)
-        for stage, model in grown.pairs:
-            parts.scheduler.planned(stage, model)
+        await self._finish(ended)
         if source is parts.known:
             self.adopted += len(ended)
         else:
             self.cached += len(ended)
         return [end.row.task for end in ended]
+
+    async def _take_kept(self, rows: Sequence[TaskRow]) -> list[int]:
+        """Take up the answers of tasks that failed in the job's `follow_up`."""
+        parts, ended = self._parts, []
+        for row in rows:
+            if not row.attempts or row.tries:
+                continue  # not reopened
+            received = await self._kept(row)
+            if received is None:
+                continue
+            task = task_of(row)
+            try:
+                request = parts.job.request(parts.dataset, task)
+            except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
+                continue
+            end = self._end(row, task, skeleton(request, row.model), received)
+            if end is not None:
+                ended.append(end)
+        if ended:
+            await self._finish(ended)
+            self.kept += len(ended)
+        return [end.row.task for end in ended]
+
+    async def _kept(self, row: TaskRow) -> Received | None:
+        """The answer that a task had as it failed in the job's `follow_up`."""
+        answers: dict[int, Recorded] = {}
+        failed = None
+        for recorded in await self._parts.log.task_events(row.task):
+            match recorded.event:
+                case AttemptAnswered(reask=None, attempt=attempt):
+                    answers[attempt] = recorded
+                case TaskFailed() as failed:
+                    pass
+        if failed is None or failed.error != JobFault.__name__:
+            return None
+        stored = answers.get(failed.attempt)
+        if stored is None or not isinstance(stored.event, AttemptAnswered):
+            return None  # it failed in `request`
+        body = await self._parts.log.payload(stored.seq) or b""
+        form = stored.event.form
+        return Received(body=body, form=form, reply=decode_reply(form, body))
+
+    async def _finish(self, ended: Sequence[TaskEnd]) -> None:
+        """Record ends, and tell the scheduler what follows."""
+        parts = self._parts
+        grown = await parts.growth.finish_all(ended)
+        for stage, model in grown.pairs:
+            parts.scheduler.planned(stage, model)
 
     async def _was_answered(self, row: TaskRow) -> bool:
         """Whether this run has an answer already, and yet the task is open.

@@ -18,6 +18,7 @@ from runner.control.cancelling import REASON
 from runner.control.ending import Ended, cancelled
 from runner.control.signals import obey_signals
 from runner.engine.beside import beside
+from runner.engine.futility import GO_ON
 from runner.errors import RunnerError, UsageError
 from runner.launching.shell import Shell
 from runner.leasing.broker import Broker
@@ -245,6 +246,15 @@ class _Drive:
         verdicts = {shard.verdict for shard in supervisor.shards}
         run_id = self.folder.run_id
         go_on = f"go on with: siftlog resume {run_id} {self.placement.words}"
+        futile = next(
+            (s for s in supervisor.shards if s.verdict is Verdict.FUTILE), None
+        )
+        if futile is not None and Verdict.INTERRUPTED not in verdicts:
+            why = futile.said.partition("; go on")[0]
+            name = f"{futile.index}/{supervisor.count}"
+            return Ended(
+                outcome="futility", why=f"Shard {name}: {why}; {go_on} {GO_ON}"
+            )
         if Verdict.INTERRUPTED in verdicts:
             seen = self.union.status
             if seen is None:

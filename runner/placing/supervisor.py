@@ -7,7 +7,8 @@ means in `VERDICTS`. A shard is placed again
 * at once, near its log, when its process is certainly no more;
 * after `Policy.fence_s`, anywhere, when nobody can say: by then it has lost its lease
   and finished its calls, wherever it is;
-* not at all, when it says the same of itself twice, or dies too often in a row.
+* not at all, when it says the same of itself twice, dies too often in a row, or stopped
+  because its replies are of no use: each placement would pay for some more of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Final, TypeAlias
+
+from runner.engine.futility import GO_ON
 
 
 class Phase(Enum):
@@ -32,6 +35,7 @@ class Verdict(Enum):
 
     DONE = "done"  #: all of its tasks are final
     BUDGET = "budget"  #: the run's money is spent
+    FUTILE = "futile"  #: its replies are of no use; placed again it would pay for more
     INTERRUPTED = "interrupted"  #: somebody ended it; it can go on
     GIVEN_UP = "given up"  #: it cannot go on by itself
 
@@ -199,6 +203,8 @@ class Supervisor:
         is_same = (event.code, event.said) == (shard.code, shard.said)
         shard.code, shard.said = event.code, event.said
         verdict = VERDICTS.get(event.code)
+        if event.code == INTERRUPTED and GO_ON in event.said:
+            verdict = Verdict.FUTILE
         # what it says of itself twice it will say again; but that it lost its lease may
         # have been so, both times
         if verdict is None and is_same and event.code != INTERRUPTED:

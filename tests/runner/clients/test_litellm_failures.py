@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("bare_environment")]
         (401, "no such key", e.AuthFailed),
         (403, "not allowed", e.AuthFailed),
         (400, "bad field", e.BadRequest),
-        (404, "no such model", e.BadRequest),
+        (404, "no such model", e.NotServed),
         (422, "bad value", e.BadRequest),
         (400, "prompt is too long: 2 tokens > 1 maximum", e.ContextTooLong),
         (500, "oh", e.ServerError),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -17,6 +18,7 @@ from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import (
     AttemptsAbandoned,
     LimitObserved,
+    TaskCompleted,
     TasksReopened,
 )
 from tests.runner.engine.bench import Bench, honest
@@ -186,7 +188,7 @@ def test_held_attempts_wait_for_a_person() -> None:
     run_virtual(main())
 
 
-def test_a_parser_that_breaks_ends_the_run_and_loses_no_answer() -> None:
+def test_a_parser_that_raises_ends_no_run_and_reading_again_is_free() -> None:
     async def main() -> None:
         bench = Bench(settings=ToySettings(items=2, words=1))
 
@@ -196,15 +198,27 @@ def test_a_parser_that_breaks_ends_the_run_and_loses_no_answer() -> None:
                 raise ZeroDivisionError
 
         bench.job = Broken()
-        with pytest.raises(ZeroDivisionError):
-            await bench.run()
+        assert await bench.run() == "finished"
+        rows = await bench.log.tasks([1, 2])
+        assert {row.reason for row in rows} == {"parser_error"}
+        ends = await bench.log.events(limit=100, kinds=["task_completed"])
+        for end in ends:
+            assert isinstance(end.event, TaskCompleted)
+            fault = end.event.fault or ""
+            assert re.fullmatch(
+                r"ZeroDivisionError at tests/runner/engine/test_driver\.py:\d+", fault
+            )
+        traces = [said for said in bench.told if said.startswith("Traceback")]
+        assert len(traces) == 1
         assert await bench.log.reply(1) is not None
         before = await bench.sent()
         bench.job = ToyJob()
-        assert await bench.run() == "finished"
+        assert await bench.run(must_catch_up=True) == "finished"
         after = await bench.sent()
         assert {k: n for k, n in after.items() if k in before} == before
         assert set(after.values()) == {1}
+        # both words were read this time, and asked about
+        assert (await bench.states())["ask COMPLETED"] == 2
 
     run_virtual(main())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +19,7 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.options import options_from
 from runner.plan import BLOCK, Roles
 from runner.reply import Reply
+from runner.task import TaskSpec
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.errors import LogBehind
 from store.events import Entry, Event, LimitObserved, TaskCompleted, TasksPlanned
@@ -35,18 +37,15 @@ def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:
                 await asyncio.sleep(1)
             return await super().append(*entries)
 
-    class Broken(ToyJob):
-        @staticmethod
-        def _words(*_: object) -> tuple[str, ...]:
-            raise ZeroDivisionError
-
     async def main() -> None:
         bench = Bench(settings=ToySettings(items=400, words=0))
         bench.log = Slow(LoopClock())
-        bench.job = Broken()
-        with pytest.raises(ZeroDivisionError):
-            await bench.run()
-        bench.job = ToyJob()
+        driver = await bench.driver()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(driver.run())
+            await asyncio.sleep(0.5)
+            driver.stop()  # answers are stored by now, and none was completed
+        assert await bench.log.unread_answers(after=0, limit=1)
 
         async def answer(call: Call) -> Reply:
             await asyncio.sleep(0.4)
@@ -59,25 +58,21 @@ def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:
     run_virtual(main())
 
 
-def test_a_fault_of_the_job_ends_the_run_without_waiting_for_nobody() -> None:
+def test_a_plan_that_raises_ends_the_run_with_one_sentence() -> None:
     class Broken(ToyJob):
-        @staticmethod
-        def request(*_: object) -> object:
-            raise ZeroDivisionError
-
-    class Unreadable(ToyJob):
-        @staticmethod
-        def _words(*_: object) -> tuple[str, ...]:
-            raise ZeroDivisionError
+        def plan(self, dataset: ToySettings) -> Iterator[TaskSpec]:
+            yield from super().plan(dataset)
+            raise ZeroDivisionError("no more")
 
     async def main() -> None:
-        for job in (Broken(), Unreadable()):
-            bench = Bench(settings=ToySettings(items=2))
-            bench.job = job
-            began = asyncio.get_running_loop().time()
-            with pytest.raises(ZeroDivisionError):
-                await bench.run()
-            assert asyncio.get_running_loop().time() - began < 1
+        bench = Bench(settings=ToySettings(items=2))
+        bench.job = Broken()
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(
+            e.RunnerError, match=r"plan of job toy raised ZeroDivisionError at .*: no"
+        ):
+            await bench.run()
+        assert asyncio.get_running_loop().time() - began < 1
 
     run_virtual(main())
 

@@ -203,7 +203,7 @@ class End:
     log: Path
     events: int  #: in the log
     acknowledged: int | None = None
-    """Events that were acknowledged; None: unproven, no sidecar of it can be read."""
+    """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
     is_changed: bool = False  #: the last acknowledged event is there, and another one
     is_closed: bool = False  #: it was closed in good order
     why: str = ""  #: what seems to be damaged, or why the end is unproven
@@ -320,18 +320,18 @@ def _end_of(reader: Reader, head: Head | None) -> End:
     if head is None:
         how = "cannot be read" if sidecar.exists() else "is not there"
         return End(log=log, events=events, why=f"{sidecar.name} {how}")
-    run = reader.execute(SQL["run"]).fetchone()
-    if run is None or genesis(run[0], run[2], run[3]).hex() != head.log:
-        return End(log=log, events=events, why=f"{sidecar.name} is another log's")
+    run_id, _epoch, config_sha256, created_us = reader.execute(SQL["run"]).fetchone()
+    is_same = genesis(run_id, config_sha256, created_us).hex() == head.log
     found = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
     is_there = head.seq == 0 or (found is not None and found[0].hex() == head.link)
+    why = "" if is_there else _damage(log, head)
     return End(
         log=log,
         events=events,
         acknowledged=head.seq,
-        is_changed=events >= head.seq and not is_there,
+        is_changed=not is_same or (events >= head.seq and not is_there),
         is_closed=head.closed,
-        why="" if is_there else _damage(log, head),
+        why=why if is_same else f"{sidecar.name} is of another log than {log.name}",
     )
 
 

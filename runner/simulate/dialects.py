@@ -267,6 +267,7 @@ _MESSAGE_FIELDS: Final = frozenset(
     [
         "cache_control",
         "container",
+        "diagnostics",
         "inference_geo",
         "max_tokens",
         "messages",
@@ -274,6 +275,7 @@ _MESSAGE_FIELDS: Final = frozenset(
         "model",
         "output_config",
         "service_tier",
+        "speed",
         "stop_sequences",
         "stream",
         "system",
@@ -283,6 +285,8 @@ _MESSAGE_FIELDS: Final = frozenset(
         "tools",
         "top_k",
         "top_p",
+        "user_profile_id",
+        "workspace_id",
     ]
 )
 
@@ -297,6 +301,7 @@ ANTHROPIC: Final = Dialect(
     rules=(
         r.unknown_field(_MESSAGE_FIELDS),
         r.temperature_range(-1, 1, "temperature: range: 0..1"),
+        r.sampling_is_deprecated,
         r.thinking_needs_room,
     ),
     caps=("max_tokens", "max_completion_tokens"),

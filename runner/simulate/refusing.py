@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from runner.request import ChatRequest
 from runner.simulate.asked import Asked
@@ -159,6 +160,22 @@ def penalties(names: Collection[str]) -> Rule:
         )
 
     return rule
+
+
+_NEW_CLAUDE: Final = re.compile(r"claude-(\w+-)*(4-[7-9]|[5-9])\b")
+
+
+def sampling_is_deprecated(asked: Asked, _path: str) -> Trouble | None:
+    """Anthropic's models since Opus 4.7: a default temperature, no top_p, no top_k."""
+    if _NEW_CLAUDE.search(asked.model) is None:
+        return None
+    refused = {"temperature": (None, 1), "top_p": (None,), "top_k": (None,)}
+    for name, allowed in refused.items():
+        if asked.fields.get(name) not in allowed:
+            return Trouble(
+                status=400, message=f"`{name}` is deprecated for this model."
+            )
+    return None
 
 
 def thinking_needs_room(asked: Asked, _path: str) -> Trouble | None:

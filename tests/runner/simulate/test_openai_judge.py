@@ -125,7 +125,8 @@ async def test_as_many_answers_come_as_were_asked_for() -> None:
 
 @pytest.mark.parametrize("job", [None, "screening", "paper-investigation"])
 async def test_embeddings_are_the_same_each_time(job: str | None) -> None:
-    async with stand(job=job) as (client, _endpoint):
+    # the strict client checks vectors before it unpacks them
+    async with stand(strict=False, job=job) as (client, _endpoint):
         packed = await client.embeddings.create(model="e", input=["rs42", "rs43"])
         again = await client.embeddings.create(
             model="e", input=["rs42", "rs43"], encoding_format="float"
@@ -383,9 +384,9 @@ async def test_an_output_that_ends_inside_its_json_is_an_error_of_its_content(
 
 
 async def test_a_key_is_asked_for_where_the_provider_asks_for_one() -> None:
+    keyless: Any = {"Authorization": openai.Omit()}
     async with stand() as (client, _endpoint):
-        anonymous = client.with_options(
-            default_headers={"Authorization": openai.Omit()}
-        )
         with pytest.raises(openai.AuthenticationError):
-            await anonymous.chat.completions.create(model="m", messages=asking())
+            await client.chat.completions.create(
+                model="m", messages=asking(), extra_headers=keyless
+            )

@@ -8,7 +8,29 @@ from typing import Any, Final
 
 from runner.request import ChatRequest
 from runner.simulate.asked import Asked
-from runner.simulate.dialect import CHAT, JSON, TEXT, Rule, Trouble, Words
+from runner.simulate.dialect import CHAT, JSON, MESSAGES, TEXT, Rule, Trouble, Words
+
+ANTHROPIC_FIELDS: Final = frozenset(
+    (
+        *("cache_control", "container", "diagnostics", "inference_geo"),
+        *("max_tokens", "messages", "metadata", "model", "output_config"),
+        *("service_tier", "speed", "stop_sequences", "stream", "system"),
+        *("temperature", "thinking", "tool_choice", "tools", "top_k", "top_p"),
+        *("user_profile_id", "workspace_id"),
+    )
+)
+"""Those of a message (types of the anthropic package, and what older models took)."""
+
+MISTRAL_FIELDS: Final = frozenset(
+    (
+        *("frequency_penalty", "guardrails", "max_tokens", "messages"),
+        *("metadata", "model", "n", "parallel_tool_calls", "prediction"),
+        *("presence_penalty", "prompt_mode", "random_seed", "reasoning_effort"),
+        *("response_format", "safe_prompt", "stop", "stream", "temperature"),
+        *("tool_choice", "tools", "top_p"),
+    )
+)
+"""Those of a chat (Mistral's API reference)."""
 
 
 def only_default(name: str, default: float = 1) -> Rule:
@@ -81,7 +103,7 @@ def unknown_field(known: Collection[str]) -> Rule:
     """Anthropic: the first field that it does not know."""
 
     def rule(asked: Asked, path: str) -> Trouble | None:
-        if path == CHAT:
+        if path != MESSAGES:
             return None  # its OpenAI form ignores what it does not know
         name = next((name for name in asked.fields if name not in known), None)
         if name is None:

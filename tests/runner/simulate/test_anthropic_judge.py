@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
 
 import anthropic
+import httpx2
 import pytest
 from anthropic.types.messages.batch_create_params import Request
 
@@ -16,6 +18,8 @@ from runner.simulate.options import SimulateOptions
 from runner.simulate.server import Simulated, simulated
 
 pytestmark = pytest.mark.asyncio
+
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 KEYS: list[dict[str, Any]] = [
     {"api_key": "sk-ant-canary-0123456789"},
@@ -41,6 +45,7 @@ async def stand(
         anthropic.AsyncAnthropic(
             base_url=endpoint.base_url.removesuffix("/v1"),
             max_retries=0,
+            http_client=httpx2.AsyncClient(verify=NO_TLS, trust_env=False),
             _strict_response_validation=True,
             **key,
         ) as client,

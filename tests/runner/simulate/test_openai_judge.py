@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from openai.types.chat import ChatCompletionUserMessageParam
@@ -18,6 +20,7 @@ from runner.simulate.server import Simulated, simulated
 
 pytestmark = pytest.mark.asyncio
 
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 BATCHED = ("plain", "openai", "azure", "gemini-openai", "groq", "litellm-proxy")
 
 
@@ -36,6 +39,7 @@ async def stand(
             base_url=endpoint.base_url,
             api_key="sk-canary-0123456789",
             max_retries=0,
+            http_client=httpx.AsyncClient(verify=NO_TLS, trust_env=False),
             _strict_response_validation=strict,
         ) as client,
     ):

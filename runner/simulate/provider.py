@@ -38,7 +38,11 @@ MESSAGE_TOKENS: Final = 4
 REPLY_TOKENS: Final = 3
 """Before the reply (the same)."""
 
+ADAPTIVE: Final = 1500
+"""Most tokens of thinking where the model may decide itself."""
+
 REFUSAL: Final = "I'm sorry, but I can't help with that."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -229,8 +233,8 @@ class Provider:
             asked.fields.get(k) for k in ("thinking", "reasoning_effort")
         )
         most = 0 if effort == "none" else row.reasoning.most
-        if isinstance(thinking, dict) and thinking.get("type") == "enabled":
-            most = int(thinking.get("budget_tokens", 0))
+        if isinstance(thinking, dict) and thinking.get("type") != "disabled":
+            most = int(thinking.get("budget_tokens", ADAPTIVE))
         if self._options.reasoning is not None and most:
             most = self._options.reasoning
         if most <= 0:

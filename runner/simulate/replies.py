@@ -387,6 +387,9 @@ def _anthropic_message(
         "content": blocks,
         "stop_reason": stop,
         "stop_sequence": None,
+        "stop_details": {"type": "refusal", "category": None, "explanation": None}
+        if stop == "refusal"
+        else None,
         "usage": native(served.tokens, served.tier),
     }
 

@@ -193,7 +193,7 @@ class _Endpoint:
             status=400,
             received_ms=self._now_ms(),
             finished_ms=0,
-            authorized=not KEY_HEADERS.isdisjoint(map(str.lower, request.headers)),
+            authorized=any(request.headers.get(name) for name in KEY_HEADERS),
             path=path,
         )
         destined, reply, line = self._destined(body, path, line)

@@ -24,6 +24,7 @@ from runner.launching.batching import batch_clients
 from runner.launching.company import Company
 from runner.launching.connecting import Connections, client_options
 from runner.launching.group import elsewhere
+from runner.launching.open_files import with_room
 from runner.launching.shell import Shell
 from runner.leasing.joining import lessee_of
 from runner.money.budget import WHOLE, Budget
@@ -196,7 +197,9 @@ class Undertaking:
             log=self.log,
             clock=shell.clock,
             clients=clients,
-            scheduler=shared.scheduler(job, options, self._budget()),
+            scheduler=shared.scheduler(
+                job, with_room(options, tuple(clients), shell.tell), self._budget()
+            ),
             growth=growth,
             tell=shell.tell,
             seed=options.seed,

@@ -10,6 +10,7 @@
         ServerError         other 5xx: again, a few times
         Timeout             no byte, or not the last one, in time: again
         ConnectionLost      refused, reset, closed in the middle: again
+        OutOfFiles          this process has too many files open: again, fewer at a time
         MalformedReply      the body is not the endpoint's form: again
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
@@ -93,6 +94,10 @@ class Timeout(AttemptError):
 
 class ConnectionLost(AttemptError):
     """The connection could not be made, or broke before the reply was whole."""
+
+
+class OutOfFiles(AttemptError):
+    """This process may open no more files; says nothing about the endpoint."""
 
 
 class MalformedReply(AttemptError):

@@ -198,9 +198,13 @@ class SqliteLog:
             raise StoreError(refused)
         lock = WriterLock(path.with_suffix(".lock"))
         thread = WriterThread(lambda: connector(path))
+        # a Ctrl-C of before arrives here, where there is nothing to undo
+        await asyncio.sleep(0)
+        connecting: asyncio.Future[WriterThread] | None = None
         try:
             lock.acquire()
-            await thread
+            connecting = asyncio.ensure_future(thread)  # noqa: TID251 - awaited below, whatever happens
+            await asyncio.shield(connecting)
             if first is not None:
                 await thread.run(first)
             opened = await thread.run(
@@ -213,6 +217,9 @@ class SqliteLog:
                 heads=_heads(path, opened, open_slots),
             )
         except BaseException as error:
+            if connecting is not None:
+                # the thread cannot be closed before it has connected, or failed to
+                await asyncio.wait([connecting])
             await thread.close()
             lock.release()
             if isinstance(error, OSError | sqlite3.Error):

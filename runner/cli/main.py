@@ -8,8 +8,11 @@ by entry point (group `siftlog.commands`).
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
+import resource
+import signal
 import sys
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
@@ -146,36 +149,74 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point of the command `siftlog`."""
-    sys.exit(exit_code(sys.argv[1:]))
+    code = exit_code(sys.argv[1:])
+    if code == INTERRUPTED:
+        # a second Ctrl-C would break into the interpreter's own end, with a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
-def exit_code(arguments: list[str]) -> int:  # noqa: PLR0911 - one an outcome
+def exit_code(arguments: list[str]) -> int:
     """Run a verb; what it cannot do becomes one sentence and the right exit code."""
     try:
         result: Any = cli.main(arguments, standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.Abort:
-        return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except USAGE_ERRORS as error:
-        return _failed(str(error), USAGE)
-    except (RunnerError, StoreError) as error:
-        return _failed(str(error), ERROR)
-    except BrokenPipeError:
-        # the reader of a pipe has seen enough; nothing is wrong
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except OSError as error:
-        what = error.strerror or str(error)
-        if error.filename:
-            what = f"{error.filename}: {what}; check the path and its permissions"
-        return _failed(f"{what}.", ERROR)
-    except Exception as error:  # noqa: BLE001 - nobody else is left to say it
-        return _unexpected(error)
+    except BaseException as error:  # noqa: BLE001 - nobody else is left to say it
+        if _is_interrupt(error):
+            return _failed("Interrupted.", INTERRUPTED)
+        return _code_of(error)
     return result if isinstance(result, int) else DONE
+
+
+def _code_of(error: BaseException) -> int:  # noqa: PLR0911 - one an outcome
+    """Say what went wrong; the exit code that stands for it."""
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.Abort():
+            return INTERRUPTED
+        case click.ClickException():
+            error.show()
+            return error.exit_code
+        case (
+            UsageError() | QueryError() | NoSuchMoment() | NoSuchRun() | AmbiguousRun()
+        ):
+            return _failed(str(error), USAGE)
+        case RunnerError() | StoreError():
+            return _failed(str(error), ERROR)
+        case BrokenPipeError():
+            # the reader of a pipe has seen enough; nothing is wrong
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DONE
+        case OSError():
+            return _failed(_of_system(error), ERROR)
+        case Exception():
+            return _unexpected(error)
+        case _:
+            raise error
+
+
+def _of_system(error: OSError) -> str:
+    """What the system refused, and the next step."""
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return (
+            f"Too many files are open: this process may have {limit} (ulimit -n). "
+            "Raise the limit with: ulimit -n 4096; a run that had begun goes on with: "
+            "siftlog resume RUN."
+        )
+    what = error.strerror or str(error)
+    if error.filename:
+        what = f"{error.filename}: {what}; check the path and its permissions"
+    return f"{what}."
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind *error*: some libraries make an `ImportError` of it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _failed(sentence: str, code: int) -> int:

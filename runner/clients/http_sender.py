@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import ipaddress
 import urllib.request
 from collections.abc import AsyncGenerator, Iterator
@@ -26,6 +27,7 @@ from runner.errors import (
     AttemptError,
     ConnectionLost,
     MalformedReply,
+    OutOfFiles,
     Timeout,
     UsageError,
 )
@@ -55,6 +57,9 @@ the first that fits decides."""
 
 UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
 """Of these, those after which the endpoint has seen nothing."""
+
+
+_NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
 
 
 class Refused(Exception):
@@ -183,6 +188,8 @@ class HttpSender:
                 for kind, meaning, what in TRANSPORT_ERRORS
                 if isinstance(cause, kind)
             )
+            if isinstance(cause, OSError) and cause.errno in _NO_FILES:
+                meaning, what = OutOfFiles, "too many files are open here"
             said = one_line(self._keys.mask(str(cause)))
             message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
             # The cause is dropped: aiohttp's errors carry the request with its key.

@@ -45,6 +45,8 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.ServerError: Rule(tries=8),
     e.Timeout: Rule(tries=4, base_s=2.0, is_billed=True),
     e.ConnectionLost: Rule(tries=8, base_s=0.5, is_billed=True),
+    # bounded by the task's deadline: neither the task nor the endpoint is at fault
+    e.OutOfFiles: Rule(tries=MAX_TRIES, is_counted=False),
     e.MalformedReply: Rule(tries=6, base_s=0.5, is_billed=True),
     # one that all tasks share is told from one of the prompt's own
     e.BadRequest: Rule(tries=1, may_stop_model=True),

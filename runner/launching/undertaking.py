@@ -26,6 +26,7 @@ from runner.launching.batching import batch_clients
 from runner.launching.company import Company
 from runner.launching.connecting import Connections, client_options
 from runner.launching.group import elsewhere
+from runner.launching.open_files import with_room
 from runner.launching.shell import Shell
 from runner.leasing.joining import lessee_of
 from runner.money.bounds import bounds_of
@@ -195,7 +196,8 @@ class Undertaking:
                 tell=shell.tell,
             )
         )
-        scheduler = shared.scheduler(job, options, self._budget())
+        affordable = with_room(options, tuple(clients), shell.tell)
+        scheduler = shared.scheduler(job, affordable, self._budget())
         self._probe(scheduler)
         return Parts(
             job=job,

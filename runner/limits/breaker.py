@@ -27,6 +27,7 @@ GIVE_UP_AT_FIRST_S = 10.0
 """The same, where nothing was ever answered; a server that starts up takes seconds."""
 NEUTRAL = (
     e.RateLimited,
+    e.OutOfFiles,
     e.SchemaMismatch,
     e.Expired,
     e.FormRefused,

@@ -4,11 +4,13 @@ A refusal does not say what was too much. So one explanation after the other is 
 on, the usual one first, and given up if acting on it does not end the refusals:
 
     429        the rate; then calls at a time, if refusals come when most are in flight
-    503, 529   calls at a time
+    503, 529   calls at a time; likewise where this process has too many files open
     else       chance: that share is expected from then on, and only more of it counts
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 from runner import errors as e
 from runner.limits.pace import Pace
@@ -20,6 +22,9 @@ FULL = 2.5
 least, in both of which nothing passed at as many calls in flight as were refused."""
 
 
+Refusal: TypeAlias = e.RateLimited | e.Overloaded | e.OutOfFiles
+
+
 class Ceiling:
     """The limits that were learned from refusals."""
 
@@ -27,7 +32,9 @@ class Ceiling:
         self.pace = Pace()
         self.places = Places()
         self.in_flight = 0
-        self._surplus = {e.RateLimited: Surplus(), e.Overloaded: Surplus()}
+        self._surplus = {
+            kind: Surplus() for kind in (e.RateLimited, e.Overloaded, e.OutOfFiles)
+        }
         self._blames_places = False  #: for 429s
         self._full = FULL
 
@@ -67,7 +74,7 @@ class Ceiling:
 
     def refused(
         self,
-        error: e.RateLimited | e.Overloaded,
+        error: Refusal,
         now: float,
         sent_at: float,
         among: int,
@@ -95,7 +102,7 @@ class Ceiling:
             return False
         return True
 
-    def _give_up_places(self, error: e.RateLimited | e.Overloaded) -> None:
+    def _give_up_places(self, error: Refusal) -> None:
         if self._blames_places:
             self._full *= 2  # more is asked for before they are blamed again
             self._blames_places = False

@@ -17,7 +17,7 @@ from typing import Protocol
 from runner import errors as e
 from runner.limits.breaker import Breaker
 from runner.limits.bucket import MINUTE_S
-from runner.limits.ceiling import Ceiling
+from runner.limits.ceiling import Ceiling, Refusal
 from runner.limits.gate import Credit, Gate, Lender, MinuteGate
 from runner.limits.slots import START, Slots
 from runner.limits.told import NOTHING, Told
@@ -286,7 +286,7 @@ class Limiter:
         holds everybody, unless it is brief and the refusal came by chance.
         """
         self._hear(now, told)
-        if not isinstance(error, e.RateLimited | e.Overloaded):
+        if not isinstance(error, Refusal):
             return
         resume_at = now + pause_s
         is_limit = self._ceiling.refused(error, now, sent_at, among, resume_at)

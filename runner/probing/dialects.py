@@ -49,7 +49,7 @@ UNKNOWN: Final = "unknown"
 
 
 def guess(evidence: Evidence) -> DialectGuess:
-    """The dialect whose signs weigh most; of equals the first in `SIGNS`."""
+    """The dialect whose signs weigh more than those of all others together."""
     seen = [sign for sign in SIGNS if sign.is_seen(evidence)]
     weights: dict[str, int] = {}
     for sign in seen:
@@ -57,6 +57,10 @@ def guess(evidence: Evidence) -> DialectGuess:
     ranked = sorted(weights, key=lambda name: -weights[name])
     if not ranked:
         return DialectGuess(name=UNKNOWN)
+    if 2 * weights[ranked[0]] <= sum(weights.values()):
+        # several servers behind one address, or one that nobody has described
+        words = tuple(f"{sign.words} ({sign.dialect})" for sign in seen)
+        return DialectGuess(name=UNKNOWN, evidence=words, others=tuple(ranked))
     return DialectGuess(
         name=ranked[0],
         evidence=tuple(sign.words for sign in seen if sign.dialect == ranked[0]),

@@ -17,6 +17,7 @@
         FormRefused         the endpoint does not take a parameter: again, without it
         OptionRefused       ... which a person set: stop, and leave tasks open
         ContextTooLong      the prompt does not fit: never again
+        ContentFault        500 for what was asked: again, a few times, plainer
         ContentFiltered     refused with an error status: never again
         SchemaMismatch      the content is not what was asked: re-ask, if allowed
         BudgetExceeded      no money left for it: not sent
@@ -116,6 +117,10 @@ class OptionRefused(AttemptError):
 
 class ContextTooLong(AttemptError):
     """The prompt is longer than the model's context."""
+
+
+class ContentFault(AttemptError):
+    """The endpoint fails on this request's content, and works for others."""
 
 
 class ContentFiltered(AttemptError):

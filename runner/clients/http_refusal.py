@@ -19,6 +19,7 @@ from runner.errors import (
     AttemptError,
     AuthFailed,
     BadRequest,
+    ContentFault,
     ContentFiltered,
     ContextTooLong,
     FormRefused,
@@ -77,6 +78,14 @@ this model", DeepSeek "This response_format type is unavailable now", LM Studio
 contains features not supported by xgrammar", ik_llama.cpp, with status 500,
 "response_format type must be one of "text" or "json_object""."""
 
+_CONTENT: Final = re.compile(
+    r"fail\w* to (parse|tokenize|apply|render)|pars(e|ing) error|unexpected (end|token)"
+    r"|invalid (json|utf)|jinja|chat template",
+    re.IGNORECASE,
+)
+"""What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
+parse input at pos 41", where output that has to be JSON was cut in the middle."""
+
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
     Rule(statuses=_only(402), error=AuthFailed, advice="the account needs credit"),
@@ -117,6 +126,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_CLIENT, error=BadRequest, advice=""),
     Rule(statuses=_only(503), error=Overloaded, advice=""),
     Rule(statuses=_only(529), error=Overloaded, advice=""),
+    Rule(statuses=_only(500), words=_CONTENT, error=ContentFault, advice=""),
     Rule(statuses=range(500, 600), error=ServerError, advice=""),
     Rule(
         statuses=range(300, 400),

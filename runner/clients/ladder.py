@@ -19,9 +19,17 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
-from runner.errors import AttemptError, BadRequest, ContextTooLong, FormRefused
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    ContentFault,
+    ContextTooLong,
+    FormRefused,
+)
 from runner.errors import OptionRefused as Refused
+from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Request
+from runner.structured import has_object
 from runner.terms import USUAL, Terms
 from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
@@ -32,7 +40,9 @@ SYSTEM: Final = "system"
 PACKED: Final = "encoding_format"
 LIMITS: Final = ("max_tokens", "max_completion_tokens")
 ROOM: Final = "reasoning room"
+PLAIN_SCHEMA: Final = "plain schema"
 KNOWN: Final = "known to be refused"
+IGNORED: Final = "ignored"
 
 Step: TypeAlias = tuple[str | None, Shape]
 """What is sent instead, in words, and the shape that sends it."""
@@ -41,7 +51,8 @@ _REFUSING: Final = re.compile(
     r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
     r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
     r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must be|has to be|cannot|can not|can only|incompatible|removed",
+    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
+    r"|removed",
     re.IGNORECASE,
 )
 """Words of a refusal, near the name of what is refused."""
@@ -80,6 +91,13 @@ _REASONING: Final = re.compile(
 )
 """What OpenAI says of its reasoning models alone, which take no temperature either."""
 
+STUMBLES: Final = 3
+"""Tasks whose content an endpoint failed on, before any reply, until no task is asked
+with a schema any more."""
+
+ENOUGH: Final = 12
+"""Replies from which on it is judged whether a schema has any effect."""
+
 _COMMON: Final = re.compile(r"[a-z]+")
 """Names that are also words of English: they count only in quotes, or as a place."""
 _PLAINLY_NAMED: Final = frozenset({"temperature"})
@@ -92,20 +110,21 @@ class Sent:
     shape: Shape
     names: frozenset[str] = frozenset()
     room: int = 0  #: tokens for reasoning in its limit
+    task: int = 0  #: number of its task; 0: of none
 
 
 def _structure(shape: Shape, words: str) -> Step | None:
     """Strict schema, schema, JSON object, words alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return "plain schema", replace(shape, plain_schema=True)
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
+    if is_schema and not shape.plain_schema and _FEATURES.search(words):
+        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
-            return "json_object", replace(shape, structure=Structure.OBJECT)
+            return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
         case Structure.OBJECT:
-            return "text", replace(shape, structure=Structure.TEXT)
+            return Structure.TEXT.value, replace(shape, structure=Structure.TEXT)
         case Structure.TEXT:
             return None
 
@@ -171,6 +190,9 @@ class Ladder:
         self._facts: list[ParameterRefused] = []
         self._known: set[str] = set()  #: left out by the family, and not yet recorded
         self._left: list[str] = []  #: names of the limit that were refused
+        self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
+        self._ignored = False
+        self._stumbled: set[int] = set()  #: tasks that are asked without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -199,13 +221,15 @@ class Ladder:
 
     @property
     def is_known(self) -> bool:
-        """Whether the model's family says what it takes, or its refusals have."""
+        """Whether the model's family says what it takes."""
         family = self._terms.family
-        return bool(self._left) or (family is not None and bool(family.refuses))
+        return family is not None and bool(family.refuses)
 
-    def sent(self, request: Request) -> Sent:
+    def sent(self, request: Request, task: int = 0) -> Sent:
         """What a call of *request* sends now; to be kept until its outcome."""
         shape = self.shape
+        if task in self._stumbled:
+            shape = replace(shape, structure=Structure.TEXT)
         match request:
             case ChatRequest():
                 names = set(chat_fields(request, shape))
@@ -215,7 +239,9 @@ class Ladder:
                     names.add(SYSTEM)
                 has_temperature = request.temperature is not None
                 self._tell_known({"temperature"} if has_temperature else set())
-                return Sent(shape=shape, names=frozenset(names), room=request.room)
+                return Sent(
+                    shape=shape, names=frozenset(names), room=request.room, task=task
+                )
             case EmbedRequest():
                 names = {PACKED} if shape.packed else set()
                 return Sent(shape=shape, names=frozenset(names))
@@ -242,6 +268,8 @@ class Ladder:
         """
         if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
             return self._step(error, [ROOM], sent, one_line(str(error)))
+        if isinstance(error, ContentFault) and FORMAT in sent.names:
+            return self._stumble(error, sent)
         if not isinstance(error, BadRequest | FormRefused):
             return error
         complaint = complaint_in(error.body) if error.body else Complaint()
@@ -264,6 +292,20 @@ class Ladder:
         if not any(moved):
             return _as(BadRequest, error) if isinstance(error, FormRefused) else error
         return error if isinstance(error, FormRefused) else _as(FormRefused, error)
+
+    def _stumble(self, error: AttemptError, sent: Sent) -> AttemptError:
+        """Ask this task without a schema; all tasks, where no schema ever worked.
+
+        llama.cpp answers 500 where output that has to be JSON was cut in the middle.
+        """
+        self._stumbled.add(sent.task)
+        if self._read[0] == 0 and len(self._stumbled) >= STUMBLES:
+            if self.shape.structure is not Structure.TEXT:
+                self.asks_plainly()
+                words = one_line(str(error))
+                self._record(FORMAT, words, Structure.TEXT.value)
+            self._stumbled.clear()
+        return error
 
     def _is_forced(self, name: str) -> bool:
         """Whether a person set it, and wants to hear of its refusal."""
@@ -302,16 +344,44 @@ class Ladder:
         other = LIMITS[1 - LIMITS.index(name)]
         if other not in self._left:
             return other, replace(shape, limit=other)  # type: ignore[arg-type]
-        # without a limit the model's own applies, and that must have been reserved
-        return None
+        if self._terms.most_output is None or self._is_forced("max_output_tokens"):
+            return None
+        return None, replace(shape, limit=None)
+
+    @property
+    def most_output(self) -> int | None:
+        """Tokens of a reply, where no limit is sent; None: the request limits it."""
+        return self._terms.most_output if self.shape.limit is None else None
 
     def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
         stopped = _as(Refused, error)
-        stopped.args = (
+        said = (
             f"{self._endpoint} does not take {name}, which was set for {self._model}: "
-            f"{words} (set another value, or let --drop-refused leave it out)",
+            f"{words} (set another value, or let --drop-refused leave it out)"
         )
+        stopped.args = (said,)
         return stopped
+
+    # -- replies ---------------------------------------------------------------
+
+    def replied(self, reply: Reply) -> None:
+        """Count a reply to a request with a schema; record once that it has no effect.
+
+        What a model writes under a schema that is enforced is JSON unless it was cut
+        or refused. Half of the replies without, out of twelve or more, are no chance:
+        with one in twenty they would be seen once in 10,000 runs.
+        """
+        is_sent = self.shape.structure is not Structure.TEXT
+        if self._ignored or not is_sent or reply.finish_reason != "stop":
+            return
+        self._read[0] += 1
+        self._read[1] += not has_object(reply)
+        replies, unfit = self._read
+        if replies >= ENOUGH and 2 * unfit >= replies:
+            self._ignored = True
+            words = f"{unfit} of {replies} replies hold no JSON object"
+            instead = self.shape.structure.value
+            self._record(FORMAT, words, instead, how=IGNORED)
 
     # -- facts -----------------------------------------------------------------
 
@@ -340,33 +410,31 @@ class Ladder:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
             self._known.discard(fact.name)
-            if fact.how == "ignored":
-                continue
-            if fact.name in LIMITS:
+            if fact.how == IGNORED:
+                self._ignored = True
+            elif fact.name in LIMITS:
                 self._left.append(fact.name)
-                if fact.instead is not None:
-                    self.begin_with(fact.instead)
-            elif fact.name == FORMAT and fact.instead == "plain schema":
-                self.shape = replace(self.shape, plain_schema=True)
-            elif fact.name == FORMAT:
-                self.shape = replace(self.shape, structure=_STRUCTURES[fact.instead])
-            elif fact.name == SYSTEM and fact.instead in {"developer", "user"}:
-                self.shape = replace(self.shape, system=fact.instead)  # type: ignore[arg-type]
-            elif fact.name == PACKED:
-                self.shape = replace(self.shape, packed=False)
-            elif fact.name == ROOM:
-                self.shape = replace(self.shape, room=False)
-            elif fact.name not in self._terms.explicit or self._drops:
+                self.shape = replace(self.shape, limit=fact.instead)  # type: ignore[arg-type]
+            elif fact.name in _RESTORED:
+                self.shape = _RESTORED[fact.name](self.shape, fact.instead)
+            elif not self._is_forced(fact.name):
                 # what was set meanwhile is to be refused in the endpoint's words
                 self._omit({fact.name})
 
 
-_STRUCTURES: Final[Mapping[str | None, Structure]] = {
-    Structure.LOOSE.value: Structure.LOOSE,
-    Structure.OBJECT.value: Structure.OBJECT,
-    Structure.TEXT.value: Structure.TEXT,
-    None: Structure.TEXT,
+def _restored_structure(shape: Shape, instead: str | None) -> Shape:
+    if instead == PLAIN_SCHEMA:
+        return replace(shape, plain_schema=True)
+    return replace(shape, structure=Structure(instead))
+
+
+_RESTORED: Final[Mapping[str, Callable[[Shape, str | None], Shape]]] = {
+    FORMAT: _restored_structure,
+    SYSTEM: lambda shape, role: replace(shape, system=role),  # type: ignore[arg-type]
+    PACKED: lambda shape, _: replace(shape, packed=False),
+    ROOM: lambda shape, _: replace(shape, room=False),
 }
+"""What a recorded step makes of a shape."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     FORMAT: ("structure", "plain_schema"),
@@ -410,10 +478,13 @@ def refused_in(
     """
     places = [_named(field, words, sent.names) for field in complaint.fields]
     named = [name for name in places if name is not None]
-    if not named and _REFUSING.search(f"{complaint.code} {words}"):
+    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    if not named and _REFUSING.search(f"{code} {words}"):
         named = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
             named.append(SYSTEM)
+    elif not named and _TOO_LARGE.search(words):
+        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
     if not named and is_form:
         named = [name for name in (FORMAT, PACKED) if name in sent.names]
     limits = [name for name in named if name in LIMITS]

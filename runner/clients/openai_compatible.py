@@ -91,7 +91,7 @@ class OpenAICompatibleClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 the key.
         """
-        written = self._written(call.request)
+        written = self._written(call.request, call.task.number)
         request = httpx.Request(
             "POST", written.url, headers=self._headers, content=written.content
         )
@@ -116,8 +116,8 @@ class OpenAICompatibleClient:
                 headers=headers or None,
             )
 
-    def _written(self, request: Request) -> _Written:
-        sent = self._ladder.sent(request)
+    def _written(self, request: Request, task: int) -> _Written:
+        sent = self._ladder.sent(request, task)
         match request:
             case ChatRequest():
                 form, encode = self._chat, CHATS[self._chat]

@@ -113,7 +113,7 @@ class LiteLLMClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 a key.
         """
-        sent = self._ladder.sent(call.request)
+        sent = self._ladder.sent(call.request, call.task.number)
         exchange = Exchange(self._sender_for, self._tally)
         with self._tally.attempt(), self._translated(exchange, sent):
             with sending(exchange.send):

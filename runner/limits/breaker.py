@@ -31,6 +31,7 @@ NEUTRAL = (
     e.Expired,
     e.FormRefused,
     e.Cancelled,
+    e.ContentFault,
     e.ContentFiltered,
     e.ContextTooLong,
 )
@@ -91,10 +92,10 @@ class Breaker:
             return None
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
-        if isinstance(error, e.OptionRefused):
-            return self.stop(str(error))
         if RULES[type(error)].stops_endpoint:
-            return self.stop(f"{self._name} refused the key: {error}")
+            is_key = isinstance(error, e.AuthFailed)
+            said = f"{self._name} refused the key: {error}" if is_key else str(error)
+            return self.stop(said)
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:

@@ -41,7 +41,7 @@ from runner.errors import (
 from runner.limits.told import told
 from runner.money.bounds import worst_output, worst_prompt
 from runner.parameters import Parameters
-from runner.probing.dialects import DialectGuess, Evidence, guess
+from runner.probing.dialects import DialectGuess, ProbeEvidence, guess
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
@@ -370,7 +370,7 @@ class Probe:
             headers |= received.headers or {}
         replies = tuple(_json(received.body) for received in self._received)
         errors = tuple(_json(error.body) for error in self._errors if error.body)
-        evidence = Evidence(
+        evidence = ProbeEvidence(
             host=httpx.URL(self._endpoint).host,
             headers=headers,
             replies=replies,

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from runner.clients.options import ClientOptions
-from runner.clients.route import Route, route
+from runner.clients.route import Api, Route, route
 
 VERSION: Final = 1
 """Of the key's making; raising it makes all entries strangers."""
@@ -35,6 +35,7 @@ class Origin:
     model: str
     endpoint: str  #: as shown to people: an address, or a provider's name
     structured: bool  #: whether a request's schema is sent to the endpoint
+    api: Api = "chat"  #: form in which chats are sent
     addresses: tuple[tuple[str, str], ...] = ()  #: variables and their values, sorted
 
 
@@ -54,6 +55,7 @@ def origin_of(model: str, options: ClientOptions) -> Origin | None:
                 model=model,
                 endpoint=endpoint_url(options.base_url or OPENAI_URL),
                 structured=options.structured,
+                api=options.api,
             )
         case Route.LITELLM:
             return Origin(
@@ -89,5 +91,7 @@ def cache_key(origin: Origin, *, request_sha256: str, replicate: int) -> bytes:
         origin.addresses,
         request_sha256,
         replicate,
+        # last, and only where it is another one: the keys of chats stay what they were
+        *(() if origin.api == "chat" else (origin.api,)),
     )
     return hashlib.sha256(msgspec.json.encode(made_of)).digest()

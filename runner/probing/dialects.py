@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class ProbeEvidence:
     """Everything that an endpoint sent in reply to a probe."""
 
     host: str = ""
@@ -27,12 +27,12 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
+class DialectSign:
     """One thing that tells a dialect from the others."""
 
     dialect: str
     words: str  #: what it is, as shown to people
-    is_seen: Callable[[Evidence], bool]
+    is_seen: Callable[[ProbeEvidence], bool]
     weight: int = 2  #: 1: others have it too, now and then; 3: nobody else can have it
 
 
@@ -48,8 +48,8 @@ class DialectGuess:
 UNKNOWN: Final = "unknown"
 
 
-def guess(evidence: Evidence) -> DialectGuess:
-    """The dialect whose signs weigh most; of equals the first in `SIGNS`."""
+def guess(evidence: ProbeEvidence) -> DialectGuess:
+    """The dialect whose signs weigh more than those of all others together."""
     seen = [sign for sign in SIGNS if sign.is_seen(evidence)]
     weights: dict[str, int] = {}
     for sign in seen:
@@ -57,6 +57,10 @@ def guess(evidence: Evidence) -> DialectGuess:
     ranked = sorted(weights, key=lambda name: -weights[name])
     if not ranked:
         return DialectGuess(name=UNKNOWN)
+    if 2 * weights[ranked[0]] <= sum(weights.values()):
+        # several servers behind one address, or one that nobody has described
+        words = tuple(f"{sign.words} ({sign.dialect})" for sign in seen)
+        return DialectGuess(name=UNKNOWN, evidence=words, others=tuple(ranked))
     return DialectGuess(
         name=ranked[0],
         evidence=tuple(sign.words for sign in seen if sign.dialect == ranked[0]),
@@ -67,9 +71,9 @@ def guess(evidence: Evidence) -> DialectGuess:
 # -- what a sign looks for ---------------------------------------------------------
 
 
-def _host(dialect: str, pattern: str) -> Sign:
+def _host(dialect: str, pattern: str) -> DialectSign:
     compiled = re.compile(rf"(^|\.){pattern}$")
-    return Sign(
+    return DialectSign(
         dialect=dialect,
         words=f"the host is {dialect}'s",
         is_seen=lambda seen: compiled.search(seen.host) is not None,
@@ -77,8 +81,8 @@ def _host(dialect: str, pattern: str) -> Sign:
     )
 
 
-def _header(dialect: str, prefix: str, weight: int = 2) -> Sign:
-    return Sign(
+def _header(dialect: str, prefix: str, weight: int = 2) -> DialectSign:
+    return DialectSign(
         dialect=dialect,
         words=f"header {prefix}",
         is_seen=lambda seen: any(name.startswith(prefix) for name in seen.headers),
@@ -86,10 +90,10 @@ def _header(dialect: str, prefix: str, weight: int = 2) -> Sign:
     )
 
 
-def _reply(dialect: str, path: str, pattern: str = "", weight: int = 2) -> Sign:
+def _reply(dialect: str, path: str, pattern: str = "", weight: int = 2) -> DialectSign:
     """A field of replies, and what its value has to match."""
     compiled = re.compile(pattern)
-    return Sign(
+    return DialectSign(
         dialect=dialect,
         words=f"{path} in the reply" + (f" is like {pattern}" if pattern else ""),
         is_seen=lambda seen: any(
@@ -103,8 +107,8 @@ def _reply(dialect: str, path: str, pattern: str = "", weight: int = 2) -> Sign:
 
 def _error(
     dialect: str, words: str, fits: Callable[[Json], bool], weight: int = 2
-) -> Sign:
-    return Sign(
+) -> DialectSign:
+    return DialectSign(
         dialect=dialect,
         words=words,
         is_seen=lambda seen: any(map(fits, seen.errors)),
@@ -135,7 +139,7 @@ def _inner(value: Json) -> Json:
     return value.get("error") if isinstance(value, dict) else None
 
 
-SIGNS: Final[tuple[Sign, ...]] = (
+SIGNS: Final[tuple[DialectSign, ...]] = (
     _host("openai", r"api\.openai\.com"),
     _host(
         "azure", r"(openai\.azure|cognitiveservices\.azure|services\.ai\.azure)\.com"
@@ -216,7 +220,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
             isinstance(body, list) and any(_is(_inner(each), "status") for each in body)
         ),
     ),
-    Sign(
+    DialectSign(
         dialect="gemini-openai",
         words="a total above its parts, and no count of reasoning",
         is_seen=lambda seen: any(map(_hides_thoughts, seen.replies)),
@@ -225,7 +229,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     _reply("ollama", "system_fingerprint", r"^fp_ollama$", 3),
     _reply("llamacpp", "timings", "", 3),
     _reply("llamacpp", "system_fingerprint", r"^b\d+-[0-9a-f]+$", 3),
-    Sign(
+    DialectSign(
         dialect="llamacpp",
         words="header server: llama.cpp",
         is_seen=lambda seen: "llama.cpp" in seen.headers.get("server", ""),
@@ -281,4 +285,5 @@ def _hides_thoughts(reply: Json) -> bool:
         case int(), int(), int():
             is_above = total > prompt + completion
             return is_above and "completion_tokens_details" not in usage
-    return False
+        case _:
+            return False

@@ -41,19 +41,23 @@ from runner.errors import (
 from runner.limits.told import told
 from runner.money.bounds import worst_output, worst_prompt
 from runner.parameters import Parameters
-from runner.probing.dialects import DialectGuess, Evidence, guess
+from runner.probing.dialects import DialectGuess, ProbeEvidence, guess
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
 from runner.terms import Terms, family_of
 from runner.wire import Structure
+from store.served import with_headers
 
 MOST_PROBES: Final = 8
 """Calls of one probe, refused ones included."""
 
 MOST_OUTPUT: Final = 256
-"""Output tokens of a call at most. A model that reasons before it answers may need
-more for an answer; the probe then reports that its reply was cut."""
+"""Output tokens of a call at most, of all but one."""
+
+MORE_OUTPUT: Final = 1024
+"""The limit of one further call where `MOST_OUTPUT` cut the reply: enough for most
+models to reason about a question of one line and to answer it."""
 
 SHORT_OUTPUT: Final = 16
 """The limit of the calls that test whether limits are kept; OpenAI's Responses form
@@ -84,6 +88,7 @@ USUAL: Final = ChatRequest(
     temperature=0.0,
     schema=_SCHEMA,
 )
+ROOMY: Final = replace(USUAL, max_tokens=MORE_OUTPUT)
 TUNED: Final = replace(
     USUAL,
     schema=None,
@@ -150,7 +155,8 @@ class ProbeReport:
 def most_tokens() -> tuple[int, int]:
     """Tokens of a whole probe at most: prompts, and output within the limits."""
     prompt = max(map(worst_prompt, (USUAL, TUNED, LONG)))
-    return MOST_PROBES * prompt, MOST_PROBES * worst_output(USUAL)
+    output = (MOST_PROBES - 1) * worst_output(USUAL) + worst_output(ROOMY)
+    return MOST_PROBES * prompt, output
 
 
 class Probe:
@@ -190,6 +196,9 @@ class Probe:
             answer, problem = await self._settled(USUAL)
             if answer is None:
                 return self._report(problem=str(problem or "no call was answered"))
+            if _is_cut(answer) and not self._is_spent:
+                outcome = await self._call(ROOMY)
+                answer = outcome if isinstance(outcome, Received) else answer
             schema, words = self._schema_support(answer)
             await self._tuned()
             await self._limits()
@@ -239,7 +248,7 @@ class Probe:
             if fact.name == FORMAT:
                 continue
             state: State = "refused" if fact.how == "refused" else "not sent"
-            words = fact.words
+            words = fact.words if state == "refused" else f"{fact.how}: {fact.words}"
             if fact.instead is not None:
                 words = f"{words} (sent as {fact.instead} instead)"
             self._found[fact.name] = ProbedParameter(
@@ -294,7 +303,7 @@ class Probe:
             return "refused", str((about_form or self._errors)[-1])
         fits = _fits(reply.text)
         if fits is None and reply.is_truncated:
-            return "unknown", f"the reply was cut at {MOST_OUTPUT} tokens"
+            return "unknown", f"replies were cut at up to {MORE_OUTPUT} tokens"
         if shape.structure is Structure.OBJECT:
             followed = "a schema was refused, json_object was followed"
             ignored = "json_object was accepted, and the reply is no JSON"
@@ -361,7 +370,7 @@ class Probe:
             headers |= received.headers or {}
         replies = tuple(_json(received.body) for received in self._received)
         errors = tuple(_json(error.body) for error in self._errors if error.body)
-        evidence = Evidence(
+        evidence = ProbeEvidence(
             host=httpx.URL(self._endpoint).host,
             headers=headers,
             replies=replies,
@@ -398,7 +407,7 @@ class Probe:
 
     def _served(self) -> Iterator[tuple[str, str]]:
         for received in self._received:
-            served = received.reply.served
+            served = with_headers(received.reply.served, received.headers or {})
             if served is None:
                 continue
             for name in ("model", "fingerprint", "provider", "region", "tier"):
@@ -421,23 +430,25 @@ def _limit_kept(name: str, received: Received) -> ProbedParameter:
     reply = received.reply
     assert isinstance(reply, Reply)  # noqa: S101 - a chat was asked for
     usage = reply.usage
-    out = None if usage is None else usage.tokens_out
-    visible = out if usage is None or out is None else out - usage.tokens_reasoning
-    if out is not None and out > SHORT_OUTPUT:
-        if visible is not None and visible <= SHORT_OUTPUT:
-            words = (
-                f"does not bound reasoning: {out} tokens where {SHORT_OUTPUT} were set"
-            )
-            return ProbedParameter(name=name, state="accepted", words=words)
-        words = f"{out} tokens came where {SHORT_OUTPUT} were set"
+    if usage is not None and usage.tokens_out > SHORT_OUTPUT:
+        words = f"{usage.tokens_out} tokens came where {SHORT_OUTPUT} were set"
+        if usage.tokens_out - usage.tokens_reasoning > SHORT_OUTPUT:
+            return ProbedParameter(name=name, state="ignored", words=words)
+        words = f"{words}: it is ignored, or does not bound reasoning"
         return ProbedParameter(name=name, state="ignored", words=words)
     if len(reply.text) > SHORT_OUTPUT * LETTERS_A_TOKEN:
         words = f"{len(reply.text)} letters came where {SHORT_OUTPUT} tokens were set"
         return ProbedParameter(name=name, state="ignored", words=words)
-    if reply.is_truncated:
-        return ProbedParameter(name=name, state="accepted", words="and kept to")
-    words = "whether it is kept to is unknown: the reply was short"
+    words = "and kept to"
+    if not reply.is_truncated:
+        words = "whether it is kept to is unknown: the reply was short"
     return ProbedParameter(name=name, state="accepted", words=words)
+
+
+def _is_cut(received: Received) -> bool:
+    """Whether a reply ended at its limit before it was of any use."""
+    reply = received.reply
+    return isinstance(reply, Reply) and reply.is_truncated and _fits(reply.text) is None
 
 
 def _json(body: bytes | None) -> Any:  # noqa: ANN401 - JSON

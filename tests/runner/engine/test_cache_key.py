@@ -70,6 +70,7 @@ OTHER_ORIGINS: dict[str, tuple[Any, ...]] = {
     "model": ("n", "openai/m", ""),
     "endpoint": ("https://x/v1", "http://x:81/v1"),
     "structured": (False,),
+    "api": ("responses",),
     "addresses": ((("AZURE_API_VERSION", "1"),), (("AZURE_API_VERSION", "2"),)),
 }
 

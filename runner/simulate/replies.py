@@ -279,7 +279,7 @@ def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
             yield numbered(
                 "response.content_part.added", **at, part={**part, field: ""}
             )
-            more = {"logprobs": []} if kind == "output_text" else {}
+            more: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
             for piece in pieces(part[field]):
                 yield numbered(f"response.{kind}.delta", **at, delta=piece, **more)
             yield numbered(
@@ -412,6 +412,7 @@ def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
     )
     yield named("ping")
     for index, block in enumerate(body["content"]):
+        start: dict[str, Any]
         deltas: list[dict[str, str]]
         match block["type"]:
             case "thinking":

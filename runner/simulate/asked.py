@@ -54,6 +54,10 @@ class Asked:
         return next((cap for cap in found if isinstance(cap, int) and cap > 0), None)
 
 
+ANY_OBJECT: Final = Schema(name="json_object", json='{"type":"object"}')
+"""What a reply follows where JSON is asked for and no schema is given."""
+
+
 class _Text(msgspec.Struct):
     text: str
 
@@ -69,6 +73,7 @@ class _JsonSchema(msgspec.Struct):
 
 
 class _ResponseFormat(msgspec.Struct):
+    type: str = ""
     json_schema: _JsonSchema | None = None
 
 
@@ -215,7 +220,7 @@ def sized_chat(model: str, request: ChatRequest, body: bytes, tool: str = "") ->
     """The chat that *body* asks *model* for."""
     asked = sized(model, request, body, said(request))
     texts = [message.text for message in request.messages]
-    if request.schema is not None:
+    if request.schema is not None and request.schema != ANY_OBJECT:
         # providers put a schema into the prompt, and bill it
         texts.append(request.schema.json)
     return replace(asked, texts=tuple(texts), tool=tool)
@@ -232,6 +237,7 @@ def _message(message: _Message) -> Message:
 
 def _schema(form: _ResponseFormat | None) -> Schema | None:
     if form is None or form.json_schema is None:
-        return None
+        is_object = form is not None and form.type == "json_object"
+        return ANY_OBJECT if is_object else None
     schema = form.json_schema
     return Schema(name=schema.name, json=bytes(schema.schema).decode())

@@ -1,4 +1,4 @@
-"""Runs the conformance matrix and prints it as a table: `python -m tests.conformance`."""
+"""Prints the conformance matrix as a table: `python -m tests.conformance`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what a run's log says of its calls, for comparison with the endpoint's ledger."""
+"""Reads the calls of a run's log, to be compared with the endpoint's ledger."""
 
 from __future__ import annotations
 

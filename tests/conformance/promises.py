@@ -65,7 +65,6 @@ class Case:
             f'[models."{MODEL}"]\n'
             "usd_per_mtok_in = 1.25\nusd_per_mtok_out = 10\n"
             "usd_per_mtok_cached = 0.125\nusd_per_mtok_cache_write = 1.5\n"
-            "usd_per_mtok_cache_write_1h = 2.5\n"
         )
         api = ("--api=responses",) if self.name == "responses" else ()
         return (
@@ -86,7 +85,9 @@ class Case:
 
     def calls(self, run_id: str) -> Calls:
         """The calls that a run's log holds."""
-        return calls_in(self.folder / "runs" / run_id)
+        folder = self.folder / "runs" / run_id
+        assert folder.exists(), self.said()[-600:]
+        return calls_in(folder)
 
     def said(self) -> str:
         """All that the commands printed."""
@@ -114,7 +115,7 @@ def answered(case: Case) -> str:
     """Every call is answered in the end."""
     calls, _, code = case.calm
     stands = status(case.folder, "calm")["tasks"]
-    assert code == 0, case.said()[-2000:]
+    assert code == 0, case.said()[-600:]
     assert stands["open"] == stands["failed"] == 0, stands
     assert stands["completed"] == len(calls.tasks_answered) > CONCURRENCY, stands
     return f"{stands['completed']} of {stands['planned']}"
@@ -150,7 +151,7 @@ def budget_is_kept(case: Case) -> str:
         cap = round(whole / 2, 6)
         code = case.run(endpoint.base_url, "capped", f"--budget={cap}")
         bill = endpoint.ledger.bill().cost_usd
-    assert code == 4, f"exit {code}: {case.said()[-2000:]}"  # noqa: PLR2004 - budget
+    assert code == 4, f"exit {code}: {case.said()[-600:]}"
     assert bill <= cap, f"${bill} of ${cap}"
     return f"${bill:.4f} of ${cap:.4f}"
 
@@ -163,10 +164,13 @@ def limits_are_kept(case: Case) -> str:
     with case.serve(rps=20.0, limit_headers=True) as endpoint:
         assert case.run(endpoint.base_url, "told") == 0, case.said()
         by_headers = _limited(endpoint)
+    headers = [set(answer.headers or {}) for answer in case.calls("told").answered]
+    is_told = any("limit" in name for names in headers for name in names)
     assert by_hand == 0, f"{by_hand} calls were refused at the limit that was set"
     # before the first reply nothing is told, and the crowd is small
-    assert by_headers <= CONCURRENCY, f"{by_headers} calls were refused"
-    return f"{by_hand} set, {by_headers} told"
+    if is_told:
+        assert by_headers <= CONCURRENCY, f"{by_headers} calls were refused"
+    return f"{by_hand} set, {by_headers} {'told' if is_told else 'not told'}"
 
 
 def _limited(endpoint: Simulated) -> int:
@@ -180,7 +184,7 @@ def ends_are_counted(case: Case) -> str:
         case.run(endpoint.base_url, "ends")
         lines = endpoint.ledger.lines
     calls = case.calls("ends")
-    theirs = Counter(line.finish for line in lines if line.status == 200)  # noqa: PLR2004
+    theirs = Counter(line.finish for line in lines if line.status == 200)
     ours = Counter(answer.finish_reason for answer in calls.answered)
     declined = ours["refusal"] + ours["content_filter"]
     assert ours["length"] == theirs["length"], (ours, theirs)
@@ -243,7 +247,7 @@ def nothing_is_repeated(case: Case) -> str:
             words = ("resume", "killed", "--no-score")
         gate.open()
         code = run(*words, cwd=case.folder, env=case.env)
-        assert code == 0, case.said()[-2000:]
+        assert code == 0, case.said()[-600:]
         calls = case.calls("killed")
         _unrepeated(known, calls)
         served = len(endpoint.ledger.lines)
@@ -257,7 +261,7 @@ def _kill(case: Case, words: tuple[str, ...], gate: Gate, sent: int) -> None:
     gate.let(sent)
     process = start(*words, cwd=case.folder, env=case.env)
     while not gate.is_keeping:
-        assert process.exitcode is None, case.said()[-2000:]
+        assert process.exitcode is None, case.said()[-600:]
         process.join(0.01)
     process.kill()
     finish(process)

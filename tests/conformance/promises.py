@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from runner.simulate.dialect import RESPONSES
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import LedgerLine
 from runner.simulate.server import Simulated
@@ -39,12 +40,8 @@ RUNGS: Final[Mapping[str, str]] = {
     "deepseek": "json_object",
     "vllm": "json_object",
     "tgi": "json_object",
-    "anthropic": "no effect",
 }
 """What the replies of a dialect are asked for as in the end; others: "json_schema"."""
-
-ALWAYS_TOLD: Final = frozenset({"hostile"})
-"""Dialects some of whose replies tell no usage: their sums are bounds."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +184,9 @@ def ends_are_counted(case: Case) -> str:
     theirs = Counter(line.finish for line in lines if line.status == 200)
     ours = Counter(answer.finish_reason for answer in calls.answered)
     declined = ours["refusal"] + ours["content_filter"]
-    assert ours["length"] == theirs["length"], (ours, theirs)
-    assert declined == theirs["content_filter"], (ours, theirs)
+    if not ours["unknown"]:
+        assert ours["length"] == theirs["length"], (ours, theirs)
+        assert declined == theirs["content_filter"], (ours, theirs)
     filtered = sum(f.error == "ContentFiltered" for f in calls.failed)
     refused = [line for line in lines if line.outcome is Outcome.REFUSED]
     assert filtered <= len(refused)
@@ -285,7 +283,8 @@ def served_is_recorded(case: Case) -> str:
         line = by_id.get(served.request_id)
         if line is not None:
             compared += 1
-            assert served.fingerprint == line.fingerprint, (served, line)
+            if line.path != RESPONSES:  # that form has no field for it
+                assert served.fingerprint == line.fingerprint, (served, line)
             assert served.provider == line.provider, (served, line)
     theirs = {line.served_model for line in lines if line.finish}
     assert models <= theirs | {MODEL.partition("/")[2]}, (models, theirs)

@@ -29,8 +29,8 @@ def stand(path: Path, *answers: AttemptAnswered) -> Status:
         answered = Entry(event=answer, payload=b"{}")
         units += [(started,), (answered,)]
     written(path, *units)
-    assert not verify(path).faults
     with open_reader(path) as reader:
+        assert verify(reader).is_sound  # the same rows if they are made anew
         return status(reader)
 
 

@@ -35,8 +35,10 @@ from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
     r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
+    r"|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
 )
-"""Headers worth a place in the log: limits, waits, and the name to give to support."""
+"""Headers worth a place in the log: limits, waits, the name to give to support, and
+where the request was served."""
 
 LONGEST_QUOTE: Final = 300
 """Characters of a server's message that are passed on."""

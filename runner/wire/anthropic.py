@@ -138,6 +138,9 @@ def decode_messages(body: bytes) -> Reply:
 def _inputs(content: list[Any] | str) -> Iterator[str]:
     """What was given to tools, as JSON: a schema is asked for as the input of one."""
     for block in content:
-        is_tool = isinstance(block, dict) and block.get("type") == "tool_use"
-        if is_tool and "input" in block:
+        if (
+            isinstance(block, dict)
+            and block.get("type") == "tool_use"
+            and "input" in block
+        ):
             yield msgspec.json.encode(block["input"]).decode()

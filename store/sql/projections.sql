@@ -140,7 +140,7 @@ CREATE TABLE failure(               -- what went wrong in a minute
 
 -- Counts by word: tasks by 'skip' or 'parse' reason, answers by 're-ask' reason and by
 -- what served them ('served model' and so on; see store.served). Of what served them
--- the first 200 names are kept, the rest is counted under the empty one.
+-- the first 200 names are kept, the rest is counted under the model's empty one.
 CREATE TABLE reason(
   what TEXT NOT NULL, reason TEXT NOT NULL, n INTEGER NOT NULL,
   PRIMARY KEY(what, reason)

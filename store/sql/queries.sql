@@ -201,7 +201,7 @@ SELECT :1, CASE
   WHEN :1 NOT LIKE 'served %' THEN :2
   WHEN EXISTS (SELECT 1 FROM reason WHERE what = :1 AND reason = :2) THEN :2
   WHEN (SELECT count(*) FROM reason WHERE what = :1) < 200 THEN :2
-  ELSE '' END, :3
+  ELSE substr(:2, 1, instr(:2, char(10))) END, :3
 WHERE TRUE
 ON CONFLICT DO UPDATE SET n = n + excluded.n;
 -- name: add_counter

@@ -33,7 +33,8 @@ from runner.money.budget import Budget, BudgetStatistics
 from runner.money.prices import Price, scaled
 from runner.plan import Roles
 from runner.reply import Usage
-from runner.request import ChatRequest
+from runner.request import ChatRequest, Message, Part
+from runner.task import Task
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from runner.wire import OPENAI_CHAT, decode_reply
 from store.events import (
@@ -165,7 +166,8 @@ class Provider:
             counted = chance.choice(EMPTY)
         else:
             self.told_pico += charge
-        text = ToyJob().baseline(call.request) if chance.random() < 0.8 else ""
+        question = replace(call.request, messages=call.request.messages[1:])
+        text = ToyJob().baseline(question) if chance.random() < 0.8 else ""
         choice = {"message": {"content": text}, "finish_reason": "stop"}
         body = json.dumps(
             {"choices": [choice], "usage": counted, "service_tier": tier}
@@ -200,8 +202,9 @@ class Provider:
         size = sum(len(message.text.encode()) for message in request.messages)
         most = math.floor(size / self.bytes_a_token) + 8 * len(request.messages)
         tokens_in = chance.choice((most, chance.randint(1, most)))
-        cached = chance.randint(0, tokens_in)
-        written = chance.randint(0, tokens_in - cached)
+        cached = chance.choice((0, chance.randint(0, tokens_in)))
+        rest = tokens_in - cached
+        written = chance.choice((rest, chance.randint(0, rest)))
         if self.counted is _hits:
             written = 0
         limit = request.max_tokens
@@ -213,7 +216,7 @@ class Provider:
             tokens_out=visible + reasoning,
             tokens_cached=cached,
             tokens_cache_write=written,
-            tokens_cache_write_1h=chance.randint(0, written),
+            tokens_cache_write_1h=chance.choice((written, chance.randint(0, written))),
             tokens_reasoning=reasoning,
         )
 
@@ -244,6 +247,20 @@ class Client:
         """Nothing to release."""
 
 
+class WordyJob(ToyJob):
+    """The toy job with prompts of some length: there the bytes of a token matter."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def request(self, dataset: ToySettings, task: Task) -> ChatRequest:
+        """The task's name, and more."""
+        request = super().request(dataset, task)
+        more = Message(role="system", parts=(Part(text="C(=O)" * self._groups),))
+        return replace(request, messages=(more, *request.messages))
+
+
 class Simulated:
     """One run with everything about it drawn from a seed."""
 
@@ -253,9 +270,10 @@ class Simulated:
         self.settings = ToySettings(
             items=chance.randint(1, 8), words=2, reask=chance.randint(0, 2)
         )
+        self.job = WordyJob(chance.choice((1, 50)))
         models = ("a", "b", "c")[: chance.randint(1, 3)]
         self.prices = {model: self._price() for model in models}
-        self.cap_pico = pico(chance.uniform(0.0, 0.02))
+        self.cap_pico = pico(chance.uniform(0.0, 0.03))
         self.provider = Provider(chance, self._check)
         self.outcome: Outcome | None = None
 
@@ -321,7 +339,7 @@ class Simulated:
         return Budget(self.cap_pico, spent_pico=spent, possible_pico=possible)
 
     async def _parts(self, scheduler: Scheduler) -> Parts:
-        job = ToyJob()
+        job = self.job
         return Parts(
             job=job,
             dataset=self.settings,

@@ -32,6 +32,10 @@ def test_an_unknown_price_is_refused_before_anything_is_written(
     assert not (tmp_path / "runs").exists()
 
 
+SHORT = 1.25
+"""Of what three calls cost: one fits at its worst, a token a byte, and then no more."""
+
+
 def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
     tmp_path: Path, corpus: list[str]
 ) -> None:
@@ -40,7 +44,7 @@ def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
         siftlog("generate", *words, "--run-id=all", cwd=tmp_path, env=PRICES)
         whole = status(tmp_path, "all")["cost_usd"]
 
-        money = ("--budget", whole * 0.75, "--run-id=r", "--json")
+        money = ("--budget", whole * SHORT, "--run-id=r", "--json")
         done = siftlog("run", *words, *money, cwd=tmp_path, check=False, env=PRICES)
         last = json.loads(done.stdout.splitlines()[-1])
         assert (done.returncode, last["exit"], last["scoring"]) == (4, 4, 1)
@@ -50,8 +54,8 @@ def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(
 
         said = status(tmp_path, "r")
         assert said["state"] == "budget_stop"
-        assert said["budget_usd"] == pytest.approx(whole * 0.75)
-        assert whole / 4 < said["cost_usd"] <= whole * 0.75
+        assert said["budget_usd"] == pytest.approx(whole * SHORT)
+        assert whole / 4 < said["cost_usd"] <= whole * SHORT
         check = siftlog("status", "r", "--check", cwd=tmp_path, check=False)
         assert check.returncode == 4
 

@@ -142,7 +142,7 @@ def test_reservations_bound_what_is_in_flight() -> None:
 
         bench = Bench(answer, settings=ToySettings(items=30, words=0), concurrency=8)
         await bench.run(Budget(pico(1.0)))
-        # 3 x 0.28 fit into 1.00
+        # 3 x 0.32 fit into 1.00
         assert max(in_flight) == 3
 
     run_virtual(main())
@@ -155,7 +155,7 @@ def test_a_call_that_alone_is_too_dear_is_said_to_be_and_nothing_is_sent() -> No
         assert await driver.run() == "budget"
         assert await bench.events("attempt_started") == []
         assert driver.broke is not None
-        assert "is too small: a single call of m may cost $0.2800" in driver.broke
+        assert "is too small: a single call of m may cost $0.3200" in driver.broke
 
     run_virtual(main())
 
@@ -229,7 +229,7 @@ def test_an_unknown_price_leaves_costs_unknown_and_a_free_one_makes_them_zero() 
 def test_a_model_without_room_does_not_hold_up_one_that_is_free() -> None:
     async def main() -> None:
         bench = Bench(prices={"dear": CENT, "free": FREE})
-        assert await bench.run(Budget(pico(0.30))) == "budget"
+        assert await bench.run(Budget(pico(0.34))) == "budget"
         rows = await bench.log.tasks(range(1, 100))
         ended = [row.model for row in rows if not row.state.is_open]
         assert sorted(ended) == ["dear", "free", "free", "free", "free"]

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
+from opentelemetry.semconv._incubating.attributes import (
+    gen_ai_attributes,
+    openai_attributes,
+)
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.attributes import error_attributes, http_attributes
 from opentelemetry.semconv.schemas import Schemas
@@ -19,7 +22,12 @@ from runner.telemetry.conventions import (
 
 KNOWN = {
     value
-    for module in (gen_ai_attributes, error_attributes, http_attributes)
+    for module in (
+        gen_ai_attributes,
+        openai_attributes,
+        error_attributes,
+        http_attributes,
+    )
     for name, value in vars(module).items()
     if name.isupper()
 } | {"service.name", "service.version", "service.instance.id"}

@@ -170,7 +170,6 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage)
-        lane.answered += 1
         if used is not None:
             lane.used(used)
         lane.limiter.answered(now, work.sent_at, told)
@@ -200,7 +199,6 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage, error)
-        lane.count_fault(work, error)
         said = lane.endpoint.breaker.failed(error, now) or lane.given_up(
             error, self._deadline_s
         )
@@ -215,7 +213,6 @@ class Scheduler:
             elapsed_s=now - (work.since if work.since is not None else now),
             deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
-            alone=work.alone,
         )
         lane.limiter.failed(
             now,

@@ -10,7 +10,6 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 
 from runner import errors as e
 from runner.engine.refusals import Refusals
@@ -48,8 +47,6 @@ class Work:
     among: int = 0  #: calls in flight beside it when it was sent
     due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
-    alone: int = 0  #: times it ended with 500 again while others were answered
-    answered: int | None = None  #: replies to its model when it last ended with 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +152,6 @@ class Lane:
         """Stages whose requests the endpoint is not known to take, with the monotonic
         second of the call that finds out; None: it is still to be sent."""
         self.usual_tokens = 0.0  #: of a call; 0: none is known
-        self.answered = 0  #: replies so far
 
     def take(self, work: Work, now: float, reserved_pico: int | None = None) -> None:
         """Give an attempt its slot, its share of the minute and its money.
@@ -206,14 +202,6 @@ class Lane:
         """Until when the queue waits for a call that finds out what is taken."""
         sent_at = self.probes.get(queue.stage)
         return None if sent_at is None else sent_at + PROBE_S
-
-    def count_fault(self, work: Work, error: e.AttemptError) -> None:
-        """Tell a request that an endpoint fails on from an endpoint that is down."""
-        if error.status != HTTPStatus.INTERNAL_SERVER_ERROR:
-            return
-        if work.answered is not None and self.answered > work.answered:
-            work.alone += 1
-        work.answered = self.answered
 
     def loads(self) -> Iterator[Load]:
         """The pages to be fetched now."""

@@ -17,10 +17,6 @@ MAX_TRIES = 24
 1,149 times in 24 days because nothing bounded the sum."""
 
 
-MOST_ALONE = 2
-"""Retries of a request that ended with 500 while others were answered: its content
-is at fault, and a further try would end in the same way."""
-
 MOST_DOUBLINGS = 30
 """Of a backoff: past every cap, and far from what a float cannot hold."""
 
@@ -94,7 +90,6 @@ def decide(
     elapsed_s: float,
     deadline_s: float,
     chance: float,
-    alone: int = 0,
 ) -> Decision:
     """The decision for a task whose attempt just ended with *error*.
 
@@ -106,8 +101,6 @@ def decide(
         deadline_s: no retry may start later than this.
         chance: uniform in [0, 1); full jitter (Brooker, "Exponential Backoff And
             Jitter", 2015): delay = chance * min(cap, base * 2^(same - 1)).
-        alone: times that the task ended with 500 once more though the endpoint had
-            answered others meanwhile.
     """
     rule = RULES[type(error)]
     asked = error.retry_after_s or 0.0
@@ -119,7 +112,7 @@ def decide(
     doublings = min(same - 1, MOST_DOUBLINGS)
     backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
     delay = max(asked, chance * backoff_s)
-    spent = same >= rule.tries or tries >= MAX_TRIES or alone >= MOST_ALONE
+    spent = same >= rule.tries or tries >= MAX_TRIES
     if spent or elapsed_s + delay > deadline_s:
         return Decision(retry_in_s=None, pause_endpoint_s=pause)
     return Decision(retry_in_s=delay, pause_endpoint_s=pause)

@@ -173,7 +173,6 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage)
-        lane.answered += 1
         if used is not None:
             lane.used(used)
         lane.limiter.answered(now, work.sent_at, told)
@@ -210,7 +209,6 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage, error)
-        lane.count_fault(work, error)
         is_suspect = lane.refusals.is_suspect(error)
         said = lane.refused(error, work.number)
         if not is_suspect:
@@ -232,7 +230,6 @@ class Scheduler:
             elapsed_s=now - (work.since if work.since is not None else now),
             deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
-            alone=work.alone,
         )
         if is_suspect and work.failures[type(error)] < SUSPECT_TRIES:
             decision = Decision(retry_in_s=RULES[type(error)].base_s * (1 + chance))

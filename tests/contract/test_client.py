@@ -267,7 +267,7 @@ async def test_a_model_that_nothing_serves_says_what_to_do(
 async def refusing(
     opener: str, terms: Terms
 ) -> AsyncIterator[tuple[WireServer, ModelClient, Ladder]]:
-    """A client of one kind at an endpoint that takes no seed, and neither temperature."""
+    """A client of one kind at an endpoint that takes no seed and no temperature."""
 
     def answer(heard: Heard) -> Said:
         for name in ("temperature", "seed"):

@@ -92,34 +92,15 @@ def test_what_is_known_to_be_taken_is_not_probed() -> None:
     assert stages(works).count("ask") <= 1
 
 
-def fail(world: World, bad: Work) -> bool:
-    """Let an attempt end with 500 and begin the next; False: the task has failed."""
-    error = e.ServerError("500", status=500)
-    decision, _ = world.scheduler.failed(bad, error, world.now, 0.0)
-    if decision.retry_in_s is None:
-        return False
-    world.scheduler.settled(bad, retry_at=world.now)
-    for _ in range(60):
-        if bad in world.step():
-            return True
-        world.now += 1.0
-    raise AssertionError("the task is never asked again")
-
-
-def test_a_request_that_fails_while_others_are_answered_fails_after_three_tries() -> (
-    None
-):
-    world = World(probed=())
-    bad, *others = world.step()
-    assert fail(world, bad)
-    world.answer(others.pop())
-    assert fail(world, bad)
-    world.answer(others.pop())
-    assert not fail(world, bad)
-
-
-def test_a_server_that_is_down_costs_no_task_its_tries() -> None:
+def test_content_that_an_endpoint_fails_on_is_asked_three_times_and_no_more() -> None:
     world = World(probed=(), each=1)
     bad, other = world.step()
+    error = e.ContentFault("Failed to parse input", status=500)
+    for is_last in (False, False, True):
+        decision, said = world.scheduler.failed(bad, error, world.now, 0.0)
+        assert (decision.retry_in_s is None) is is_last
+        assert said is None
+        if not is_last:
+            world.scheduler.settled(bad, retry_at=world.now)
+            assert bad in world.step()
     world.answer(other)
-    assert all(fail(world, bad) for _ in range(7))

@@ -25,7 +25,14 @@ from runner.batch.link import Link
 from runner.clients.client import Received
 from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
-from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    Expired,
+    MalformedReply,
+    NotServed,
+    RateLimited,
+)
 from runner.request import ChatRequest
 from runner.wire import OPENAI_CHAT, UNREADABLE, Structure, decode_reply, encode_chat
 from store.batches import Outcome
@@ -239,7 +246,11 @@ class OpenAIBatches:
 
     @staticmethod
     def _fault(fault: _Fault) -> AttemptError:
-        kind = RateLimited if fault.code in TOO_MUCH else BadRequest
+        kind: type[AttemptError] = BadRequest
+        if fault.code in TOO_MUCH:
+            kind = RateLimited
+        elif fault.code == "model_not_found":
+            kind = NotServed
         said = ": ".join(filter(None, (fault.code, fault.message)))
         return kind(f"The batch failed: {said or 'no reason was given'}")
 

@@ -82,8 +82,8 @@ def test_the_direct_way_does_not_pay_for_litellm() -> None:
 
 
 def test_no_module_outgrows_its_noun() -> None:
-    long = {p.name: n for p in SOURCES if (n := len(p.read_text().splitlines())) > 400}
-    assert not long
+    long = {p.name: n for p in SOURCES if (n := len(p.read_text().splitlines())) > 450}
+    assert not long  # more than one concept is likely above
 
 
 def test_sql_stands_in_sql_files_only() -> None:

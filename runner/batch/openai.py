@@ -26,7 +26,14 @@ from runner.clients.client import Received
 from runner.clients.ladder import Ladder
 from runner.clients.openai_compatible import CHATS, OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
-from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    Expired,
+    MalformedReply,
+    NotServed,
+    RateLimited,
+)
 from runner.request import ChatRequest
 from runner.wire import (
     OPENAI_CHAT,
@@ -256,7 +263,11 @@ class OpenAIBatches:
 
     @staticmethod
     def _fault(fault: _Fault) -> AttemptError:
-        kind = RateLimited if fault.code in TOO_MUCH else BadRequest
+        kind: type[AttemptError] = BadRequest
+        if fault.code in TOO_MUCH:
+            kind = RateLimited
+        elif fault.code == "model_not_found":
+            kind = NotServed
         said = ": ".join(filter(None, (fault.code, fault.message)))
         return kind(f"The batch failed: {said or 'no reason was given'}")
 

@@ -79,7 +79,9 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
 """What litellm's exceptions mean here, by the name of the class or of its nearest base;
 by name, so that reading this table does not import litellm."""
 
-UNSERVED: Final = re.compile(r"unsupported provider", re.IGNORECASE)
+UNSERVED: Final = re.compile(
+    r"unsupported provider|unmapped llm provider", re.IGNORECASE
+)
 """What litellm says, as of a lost connection, where a provider ranks nothing."""
 
 TOLD_BY_WORDS: Final = (ContextTooLong, ContentFiltered, AuthFailed)

@@ -113,13 +113,13 @@ class Hits:
     async def _kept(self, row: TaskRow) -> Received | None:
         """The answer that a task had as it failed in the job's `follow_up`."""
         answers: dict[int, Recorded] = {}
-        failed = None
+        failed: TaskFailed | None = None
         for recorded in await self._parts.log.task_events(row.task):
-            match recorded.event:
-                case AttemptAnswered(reask=None, attempt=attempt):
-                    answers[attempt] = recorded
-                case TaskFailed() as failed:
-                    pass
+            event = recorded.event
+            if isinstance(event, AttemptAnswered) and event.reask is None:
+                answers[event.attempt] = recorded
+            elif isinstance(event, TaskFailed):
+                failed = event
         if failed is None or failed.error != JobFault.__name__:
             return None
         stored = answers.get(failed.attempt)

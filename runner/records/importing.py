@@ -67,10 +67,10 @@ async def write_answers(
     log: Log,
     work: Work,
     answers: Iterable[ImportedAnswer],
-    tell: Callable[[str], None],
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Record all answers and that the run is finished; *tell* shows a sentence."""
-    faults = JobFaults(tell)
+    faults = None if tell is None else JobFaults(tell)
     numbered = _numbered(answers)
     completed = failed = skipped = 0
     consumed = 0
@@ -127,7 +127,7 @@ def _numbered(
 
 
 def _answered(
-    work: Work, number: int, answer: ImportedAnswer, text: str, faults: JobFaults
+    work: Work, number: int, answer: ImportedAnswer, text: str, faults: JobFaults | None
 ) -> list[Entry | Event]:
     stage: Stage = stage_of(work.job, answer.spec.stage)
     task = Task(

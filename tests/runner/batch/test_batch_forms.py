@@ -26,6 +26,7 @@ from runner.errors import (
     Expired,
     FormRefused,
     MalformedReply,
+    NotServed,
     RateLimited,
     UsageError,
 )
@@ -199,7 +200,7 @@ async def test_a_cancelled_batch_ends(form: str) -> None:
         assert (standing.done, standing.failed) == (0, 0)
         (told,) = (await _results(endpoint, batch_id)).values()
         assert isinstance(told, Expired)
-        with pytest.raises(BadRequest) as missing:
+        with pytest.raises(NotServed) as missing:
             await endpoint.look("no-such-batch")
         await endpoint.close()
     assert missing.value.status == 404
@@ -296,7 +297,7 @@ async def test_results_that_are_no_lines_are_no_results() -> None:
     [
         ([{"code": "invalid_json_line", "line": 2}], {1: BadRequest}),
         ([{"code": "token_limit_exceeded", "message": "wait"}], {None: RateLimited}),
-        ([{"code": "model_not_found"}], {None: BadRequest}),
+        ([{"code": "model_not_found"}], {None: NotServed}),
         ([], {None: BadRequest}),
     ],
 )

@@ -361,7 +361,7 @@ def test_creations_that_never_work_end_as_calls_do(
     monkeypatch.setattr(FakeBatches, "create", fail)
     outcome, why = _outcome(run)
     assert outcome == "endpoint"
-    assert "never answered" in why
+    assert "no batch could be made in 6 tries; the last one: broken" in why
     assert run.open().count == 0
     assert run.provider.bodies == 0
 

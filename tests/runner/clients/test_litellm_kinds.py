@@ -194,9 +194,9 @@ async def test_a_provider_without_that_kind_says_so() -> None:
         wire,
         client,
     ):
-        with pytest.raises(e.BadRequest, match="anthropic"):
+        with pytest.raises(e.NotServed, match="anthropic"):
             await client.call(call(TEXTS))
-        with pytest.raises(e.BadRequest, match="anthropic"):
+        with pytest.raises(e.NotServed, match="anthropic"):
             await client.call(call(DOCUMENTS))
     assert wire.heard == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,8 +18,7 @@ from runner.matrix.cell import Cell
 from runner.matrix.file import MatrixFile
 from runner.matrix.working import Came, carry_out
 from runner.options import RunOptions
-from runner.reply import Reply
-from runner.task import Task
+from runner.task import TaskSpec
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
@@ -28,12 +27,11 @@ from store.views import Status, open_reader, status
 
 
 class _BrokenJob(ToyJob):
-    """Cannot read the first reply that comes."""
+    """Cannot go on with its plan."""
 
-    @staticmethod
-    def _words(dataset: ToySettings, task: Task, reply: Reply) -> tuple[str, ...]:
-        del dataset, task, reply
-        raise ValueError("a mistake in the parser")
+    def plan(self, dataset: ToySettings) -> Iterator[TaskSpec]:
+        yield from super().plan(dataset)
+        raise ValueError("a mistake in the plan")
 
 
 @asynccontextmanager
@@ -84,7 +82,9 @@ def test_a_run_that_breaks_ends_the_others_only_if_it_is_to(
     ]
     broken, large = _carried(tmp_path, cells, fail_fast=fail_fast)
     assert broken.ended is None
-    assert broken.why == "ValueError: a mistake in the parser"
+    assert broken.why is not None
+    assert "The plan of job toy raised ValueError at " in broken.why
+    assert "a mistake in the plan" in broken.why
     assert not broken.is_clean
     assert large.is_clean
     assert large.ended is not None

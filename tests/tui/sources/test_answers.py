@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.heads import heads_path
 from store.runs import RunFolder
 from tests.store.logs import COURSE, written
 from tui.sources.answers import Answers, LogAt, log_at
@@ -47,6 +48,7 @@ def test_a_log_that_grew_or_was_exchanged_is_another_one(tmp_path: Path) -> None
     before = log_at(folder)
     assert log_at(folder) == before
     folder.log.rename(tmp_path / "old.db")
+    heads_path(folder.log).unlink()
     for left in tmp_path.glob("log.db-*"):
         left.unlink()
     written(folder.log, *COURSE[:4])

@@ -119,10 +119,11 @@ def settled(dialect: Dialect, seed: int) -> Dialect:
     return replace(dialect, rules=other.rules, caps=other.caps, ignored=other.ignored)
 
 
-def of_request(dialect: Dialect, chance: Chance) -> Dialect:
+def of_request(dialect: Dialect, seed: int, digest: str, seen: int) -> Dialect:
     """The dialect of one reply: a hostile one takes each of its parts from another."""
     if dialect.name != HOSTILE.name:
         return dialect
+    chance = Chance("row", seed, digest, seen)
     errors, served = chance.pick(_SPOKEN), chance.pick(_SPOKEN)
     limits = chance.pick(_SPOKEN)
     usage = chance.pick(_USAGES)

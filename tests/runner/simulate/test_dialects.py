@@ -176,7 +176,7 @@ async def test_the_same_faults_come_in_every_dialect_and_cost_what_they_should(
                 statuses[(await http.post(path, json=body)).status_code] += 1
             except httpx.TransportError:
                 statuses[0] += 1
-        lines = endpoint.ledger.lines
+        lines, bill = endpoint.ledger.lines, endpoint.ledger.bill()
     outcomes = Counter(line.outcome for line in lines)
     assert min(outcomes[outcome] for outcome in FAULTS) > 2
     assert statuses.total() == len(lines) == 60
@@ -190,6 +190,10 @@ async def test_the_same_faults_come_in_every_dialect_and_cost_what_they_should(
             Outcome.DROPPED,
         }
         assert (Decimal(line.cost_usd) > 0) is is_billed, line
+    whole = [line for line in lines if line.outcome is Outcome.ANSWERED]
+    told = [Decimal(line.cost_usd) for line in whole if line.tells_usage]
+    assert bill.cost_usd == sum(Decimal(line.cost_usd) for line in lines)
+    assert bill.cost_usd > bill.told_usd == sum(told)
 
 
 FAULTS = (
@@ -354,3 +358,23 @@ def test_the_ledger_on_disk_and_in_memory_give_the_same_bill(tmp_path: Any) -> N
     first = json.loads(path.read_text().splitlines()[0])
     assert Decimal(first["cost_usd"]) >= 0
     assert set(first) == set(LedgerLine.__slots__)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(SPECIFIED - {"anthropic", "hostile", "responses"})
+)
+def test_reasoning_stands_where_the_provider_puts_it(name: str) -> None:
+    tokens = Tokens(fresh=10, cached=3, visible=4, reasoning=5)
+    usage: Any = DIALECTS[name].usage(tokens, Decimal(1))
+    beside = name in {"xai", "gemini-openai"}
+    assert usage["prompt_tokens"] == 13
+    assert usage["completion_tokens"] == (4 if beside else 9)
+    assert usage["total_tokens"] == 22
+    told = usage.get("completion_tokens_details", {}).get("reasoning_tokens")
+    tells = {"openai", "openai-reasoning", "azure", "xai", "deepseek", "openrouter"}
+    assert told == (5 if name in {*tells, "litellm-proxy"} else None)
+    if name == "deepseek":
+        assert usage["prompt_cache_hit_tokens"] == 3
+        assert usage["prompt_cache_miss_tokens"] == 10
+    if name == "openrouter":
+        assert usage["cost"] == 1.0

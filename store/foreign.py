@@ -40,8 +40,8 @@ def check_schema(path: Path) -> None:
     for kind, name, sql in rows:
         if not _is_ours(kind, sql):
             raise CorruptLog(
-                f"{path.name} holds the {kind} {name!r}, which siftlog does not make: it "
-                "is not read any further, for such a thing can run code"
+                f"{path.name} holds the {kind} {name!r}, which siftlog does not make: "
+                "it is not read any further, for such a thing can run code"
             )
 
 

@@ -28,10 +28,12 @@ from runner.errors import (
     ServerError,
     Timeout,
 )
+from runner.limits.told import reset_s
 from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
-    r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
+    r"x-ratelimit-.*|anthropic-ratelimit-.*|ratelimit(-.*)?|retry-after(-ms)?"
+    r"|(x-)?request-id"
 )
 """Headers worth a place in the log: limits, waits, and the name to give to support."""
 
@@ -96,6 +98,10 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(statuses=_only(429), error=RateLimited, advice=""),
     Rule(statuses=_only(408), error=Timeout, advice=""),
+    # Groq has no capacity left for its flex tier
+    Rule(statuses=_only(498), error=Overloaded, advice=""),
+    # a service behind the endpoint failed
+    Rule(statuses=_only(424), error=ServerError, advice=""),
     Rule(
         statuses=_CLIENT,
         words=_CONTEXT,
@@ -156,10 +162,20 @@ def refusal(
     return rule.error(
         message,
         status=status,
-        retry_after_s=retry_after_s(headers, now_us=now_us),
+        retry_after_s=_asked_s(rule.error, headers, said, now_us=now_us),
         body=body or None,
         headers=headers or None,
     )
+
+
+def _asked_s(
+    error: type[AttemptError], headers: Mapping[str, str], said: str, *, now_us: int
+) -> float | None:
+    """Seconds to wait, by the headers or, of a limit, by the words beside them."""
+    asked_s = retry_after_s(headers, now_us=now_us)
+    if asked_s is None and issubclass(error, RateLimited | Overloaded):
+        return wait_in_words_s(said)
+    return asked_s
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
@@ -181,6 +197,23 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
         return None
 
 
+_TRY_AGAIN = re.compile(
+    r"(?:try again|retry)(?: after| in) (?P<n>[0-9][0-9.]{0,9}) ?(?P<unit>ms|s|m)?\b"
+    r"|(?:try again|retry)(?: after| in) (?P<span>(?:[0-9.]+h)?(?:[0-9.]+m)?[0-9.]+s)",
+    re.IGNORECASE,
+)
+"""Waits named in words: OpenAI and Groq "Please try again in 5.289s", Groq "in
+1m26.4s", Azure "Please retry after 7 seconds"."""
+
+
+def wait_in_words_s(text: str) -> float | None:
+    """Seconds that an error's sentence asks to wait; None where it does not say."""
+    if (found := _TRY_AGAIN.search(text)) is None:
+        return None
+    span = found["span"] or f"{found['n']}{found['unit'] or 's'}"
+    return reset_s(span, now_us=0)
+
+
 def kept(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that matter, in lower case, sorted by name."""
     lower = {name.lower(): value for name, value in headers.items()}
@@ -193,6 +226,10 @@ def _complaint(body: bytes) -> tuple[str, str]:
         said = msgspec.json.decode(body)
     except UNREADABLE:
         said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
+        if _HTML.match(said):
+            # a proxy or a firewall answers, not the endpoint itself
+            title = _TITLE.search(said)
+            return "", one_line(f"a web page, {title[1]!r}" if title else "a web page")
     if isinstance(said, dict) and "error" in said:
         said = said["error"]
     code = ""
@@ -203,6 +240,10 @@ def _complaint(body: bytes) -> tuple[str, str]:
         # a validator's list of faults (FastAPI, Mistral): the field is named in there
         said = msgspec.json.encode(said).decode()
     return code, one_line(said)
+
+
+_HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:

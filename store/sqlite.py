@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
+import aiosqlite
+
 from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
@@ -200,7 +202,7 @@ class SqliteLog:
         thread = WriterThread(lambda: connector(path))
         # a Ctrl-C of before arrives here, where there is nothing to undo
         await asyncio.sleep(0)
-        connecting: asyncio.Future[WriterThread] | None = None
+        connecting: asyncio.Future[aiosqlite.Connection] | None = None
         try:
             lock.acquire()
             connecting = asyncio.ensure_future(thread)  # noqa: TID251 - awaited below, whatever happens

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
+from typing import Final
 from zipfile import ZipFile
 
 from runner.bundle import archive, unpacking
@@ -31,8 +32,17 @@ from runner.bundle.rebuilding import REBUILT, rebuild
 from runner.bundle.unpacking import Refused
 from runner.errors import RunnerError
 from store.errors import StoreError
+from store.foreign import check_schema
 from store.verify import Fault, Report, verify
 from store.views import head, open_reader, run_started, scorings
+
+LATE: Final = (
+    "The time for the check is over, and nothing is known of the rest: give it more "
+    "with --time-limit SECONDS, if you trust where the file is from."
+)
+
+_STEPS: Final = 100_000
+"""Of SQLite's virtual machine between two looks at the clock: about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +62,11 @@ class Checked:
 
 
 def check(
-    path: Path, progress: Callable[[str], None], within: Path | None = None
+    path: Path,
+    progress: Callable[[str], None],
+    within: Path | None = None,
+    *,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> Checked:
     """Take a bundle apart in a temporary folder, and make its scorecard again.
 
@@ -60,15 +74,25 @@ def check(
         path: of the file; of anything, if somebody says that it is a bundle.
         progress: is told in a line how far this is.
         within: where the temporary folder is made; None: where the system has them.
+        is_late: whether the time for it is over.
 
     Raises:
-        RunnerError: it is of a later siftlog, or there is no room to unpack it.
+        RunnerError: it is of a later siftlog, there is no room to unpack it, or the
+            time was over.
     """
-    run = _Check(path, progress, within or Path(gettempdir()))
+
+    def going_on(line: str) -> None:
+        if is_late():
+            raise RunnerError(LATE)
+        progress(line)
+
+    run = _Check(path, going_on, within or Path(gettempdir()), is_late)
     try:
         run.all()
     except Refused as refused:
         run.faults.append(refused.fault)
+    if is_late():
+        raise RunnerError(LATE)
     if not run.is_sealed and not run.faults:
         run.faults.append(
             Fault(
@@ -90,9 +114,14 @@ class _Check:
     """The parts of a check, and what they have seen so far."""
 
     def __init__(
-        self, path: Path, progress: Callable[[str], None], within: Path
+        self,
+        path: Path,
+        progress: Callable[[str], None],
+        within: Path,
+        is_late: Callable[[], bool],
     ) -> None:
         self._path = path
+        self._is_late = is_late
         self._progress = progress
         self._within = within
         self.manifest: Manifest | None = None
@@ -138,7 +167,9 @@ class _Check:
     def _of_log(self, manifest: Manifest, path: Path) -> Iterator[Fault]:
         """The chain, and that the log is the one which the manifest speaks of."""
         try:
+            check_schema(path)
             with open_reader(path) as reader:
+                reader.set_progress_handler(self._is_late, _STEPS)
                 self.log = verify(reader, self._progress)
                 yield from self.log.faults
                 if self.log.faults:

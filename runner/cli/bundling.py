@@ -77,15 +77,16 @@ def bundle(
     return DONE
 
 
-def verify_bundle(path: Path, *, as_json: bool) -> int:
+def verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
     """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
     from runner.bundle.checking import check
     from runner.cli.pace import paced
     from runner.cli.session import CLOCK
 
     collector.calm()
+    until = CLOCK.monotonic() + (time_limit_s or float("inf"))
     with paced(CLOCK) as progress:
-        found = check(path, progress)
+        found = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
     manifest, log = found.manifest, found.log
     if as_json:
         record(

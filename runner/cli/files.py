@@ -14,7 +14,16 @@ from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 @click.argument("run_name", metavar="RUN|BUNDLE")
 @choices.runs_dir
 @choices.as_json
-def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=click.FloatRange(min=0),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Of a bundle: break off after that; 0: never.",
+)
+def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) -> int:
     """Check RUN's log: chain, order, hashes of texts, projections; exit 6 if wrong.
 
     Its end is compared with what was acknowledged. Where the sidecar that says so is
@@ -36,7 +45,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool) -> int:
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
         from runner.cli.bundling import verify_bundle
 
-        return verify_bundle(file, as_json=as_json)
+        return verify_bundle(file, as_json=as_json, time_limit_s=time_limit_s)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()

@@ -31,11 +31,12 @@ from runner.errors import (
     ServerError,
     Timeout,
 )
+from runner.limits.told import reset_s
 from runner.wire import UNREADABLE
 
 KEPT_HEADERS: Final = re.compile(
-    r"x-ratelimit-.*|anthropic-ratelimit-.*|retry-after(-ms)?|(x-)?request-id"
-    r"|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
+    r"x-ratelimit-.*|anthropic-ratelimit-.*|ratelimit(-.*)?|retry-after(-ms)?"
+    r"|(x-)?request-id|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
 )
 """Headers worth a place in the log: limits, waits, the name to give to support, and
 where the request was served."""
@@ -110,6 +111,14 @@ _CONTENT: Final = re.compile(
 """What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
 parse input at pos 41", where output that has to be JSON was cut in the middle."""
 
+_TRY_AGAIN: Final = re.compile(
+    r"(?:try again|retry)(?: after| in) (?P<n>[0-9][0-9.]{0,9}) ?(?P<unit>ms|s|m)?\b"
+    r"|(?:try again|retry)(?: after| in) (?P<span>(?:[0-9.]+h)?(?:[0-9.]+m)?[0-9.]+s)",
+    re.IGNORECASE,
+)
+"""Waits named in words: OpenAI and Groq "Please try again in 5.289s", Groq "in
+1m26.4s", Azure "Please retry after 7 seconds"."""
+
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
     Rule(statuses=_only(402), error=QuotaSpent, advice="the account needs credit"),
@@ -120,6 +129,8 @@ RULES: Final[tuple[Rule, ...]] = (
         error=QuotaSpent,
         advice="the account needs credit",
     ),
+    # Gemini says "You exceeded your current quota" of a minute's limit too, with a wait
+    Rule(statuses=_only(429), words=_TRY_AGAIN, error=RateLimited, advice=""),
     Rule(
         statuses=_only(429),
         words=_QUOTA_429,
@@ -135,6 +146,10 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(403), error=AuthFailed, advice="check what the key may do"),
     Rule(statuses=_only(429), error=RateLimited, advice=""),
     Rule(statuses=_only(408), error=Timeout, advice=""),
+    # Groq has no capacity left for its flex tier
+    Rule(statuses=_only(498), error=Overloaded, advice=""),
+    # a service behind the endpoint failed
+    Rule(statuses=_only(424), error=ServerError, advice=""),
     Rule(
         statuses=_CLIENT,
         words=_CONTEXT,
@@ -209,10 +224,20 @@ def refusal(
     return rule.error(
         message,
         status=status,
-        retry_after_s=retry_after_s(headers, now_us=now_us),
+        retry_after_s=_asked_s(rule.error, headers, said, now_us=now_us),
         body=body or None,
         headers=headers or None,
     )
+
+
+def _asked_s(
+    error: type[AttemptError], headers: Mapping[str, str], said: str, *, now_us: int
+) -> float | None:
+    """Seconds to wait, by the headers or, of a limit, by the words beside them."""
+    asked_s = retry_after_s(headers, now_us=now_us)
+    if asked_s is None and issubclass(error, RateLimited | Overloaded):
+        return wait_in_words_s(said)
+    return asked_s
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
@@ -232,6 +257,14 @@ def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
         return max(0.0, due.timestamp() - now_us / 1e6)
     except (ValueError, OverflowError):
         return None
+
+
+def wait_in_words_s(text: str) -> float | None:
+    """Seconds that an error's sentence asks to wait; None where it does not say."""
+    if (found := _TRY_AGAIN.search(text)) is None:
+        return None
+    span = found["span"] or f"{found['n']}{found['unit'] or 's'}"
+    return reset_s(span, now_us=0)
 
 
 def kept(
@@ -254,7 +287,8 @@ class Complaint:
 def complaint_in(body: bytes) -> Complaint:
     """What the body of an error says, in any of the shapes that servers use.
 
-    `{"error": {"message", "type", "param", "code"}}` (OpenAI), `{"error": "text"}`,
+    `{"error": {"message", "type", "param", "code"}}` (OpenAI; Gemini puts it into a
+    list), `{"error": "text"}`,
     `{"detail": [...]}` (FastAPI, Mistral), `{"message": ...}`, `{"object": "error",
     ...}` (vLLM), and plain text.
     """
@@ -262,8 +296,14 @@ def complaint_in(body: bytes) -> Complaint:
         said = msgspec.json.decode(body)
     except UNREADABLE:
         said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
-    if isinstance(said, dict) and "error" in said:
-        said = said["error"]
+        if _HTML.match(said):
+            # a proxy or a firewall answers, not the endpoint itself
+            title = _TITLE.search(said)
+            said = f"a web page, {title[1]!r}" if title else "a web page"
+            return Complaint(words=one_line(said))
+    match said:
+        case {"error": error} | [{"error": error}]:  # Gemini's stands in a list
+            said = error
     code, fields = "", []
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
@@ -303,6 +343,10 @@ def _fault(fault: Mapping[str, Any]) -> str:
     """One fault of a validator's list, in words."""
     said = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
     return ": ".join(filter(None, (_place(fault), said)))
+
+
+_HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,8 @@ PRAGMA application_id;
 SELECT schema_ver FROM run;
 -- name: tables
 SELECT count(*) FROM sqlite_schema;
+-- name: schema
+SELECT type, name, sql FROM sqlite_schema;
 -- name: has_lanes
 SELECT count(*) FROM sqlite_schema WHERE name = 'lane';
 -- name: has_reply_tally

@@ -178,3 +178,49 @@ def test_a_bundle_of_a_later_siftlog_asks_for_an_upgrade(
     members[NAME] = encoded(replace(manifest_of(members), format=2))
     with pytest.raises(RunnerError, match="upgrade siftlog"):
         check(packed(tmp_path / "x.zip", members), silent)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (
+            (
+                "DROP TABLE run",
+                f"CREATE VIEW run AS {ENDLESS} SELECT max(i) AS schema_ver FROM n",
+            ),
+            "the view 'run'",
+        ),
+        (("CREATE VIEW more AS SELECT 1",), "the view 'more'"),
+        (
+            ("CREATE TRIGGER t AFTER INSERT ON heartbeat BEGIN DELETE FROM task; END",),
+            "the trigger 't'",
+        ),
+        (("CREATE INDEX i ON task(abs(task))",), "the index 'i'"),
+        (("CREATE TABLE g(a, b AS (a + 1))",), "the table 'g'"),
+        (("CREATE VIRTUAL TABLE v USING fts5(a)",), "the table 'v'"),
+    ],
+)
+def test_a_log_with_code_of_anothers_making_is_not_read(
+    bundled: Bundled, tmp_path: Path, statements: tuple[str, ...], said: str
+) -> None:
+    found = _checked(bundled, tmp_path, log_changed(tmp_path, *statements))
+    assert said in found.faults[0].message
+    assert "which siftlog does not make" in found.faults[0].message
+    assert found.log is None
+    assert not found.is_rebuilt
+
+
+@pytest.mark.parametrize("looks", [1, 5, 20])
+def test_a_check_that_takes_too_long_is_broken_off(
+    bundled: Bundled, looks: int
+) -> None:
+    left = iter(range(looks))
+
+    def is_late() -> bool:
+        return next(left, None) is None
+
+    with pytest.raises(RunnerError, match="--time-limit SECONDS"):
+        check(bundled.path, silent, is_late=is_late)

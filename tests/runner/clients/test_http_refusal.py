@@ -269,3 +269,49 @@ def test_only_headers_that_matter_are_kept() -> None:
 def test_brackets_within_brackets_are_only_an_error_page() -> None:
     said = refusal("http://x", 500, {}, b'{"error":' + b"[" * 100_000, now_us=0)
     assert type(said) is e.ServerError
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (408, e.Timeout),
+        (424, e.ServerError),
+        (498, e.Overloaded),
+        (502, e.ServerError),
+        (503, e.Overloaded),
+        (504, e.ServerError),
+        *((status, e.ServerError) for status in range(520, 525)),
+        (529, e.Overloaded),
+    ],
+)
+@pytest.mark.parametrize(
+    "body", [b"", b"<!DOCTYPE html><html><title>Bad gateway</title>x</html>"]
+)
+def test_weather_is_waited_out(
+    status: int, expected: type[e.AttemptError], body: bytes
+) -> None:
+    error = refuse(status, body)
+    assert type(error) is expected
+    assert "<" not in str(error)
+    assert not body or "a web page, 'Bad gateway'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "wait_s"),
+    [
+        ("Rate limit reached. Please try again in 5.289s. Visit", 5.289),
+        ("Please try again in 120ms.", 0.12),
+        ("Please try again in 1m26.4s.", 86.4),
+        ("Please retry after 7 seconds.", 7.0),
+        ("Please try again in 2h3m4s", 7384.0),
+        ("Please try again later", None),
+        ("try again in ...", None),
+    ],
+)
+def test_a_wait_that_is_only_told_in_words_is_kept(
+    words: str, wait_s: float | None
+) -> None:
+    assert refuse(429, complaint(words)).retry_after_s == pytest.approx(wait_s)
+    assert refuse(400, complaint(words)).retry_after_s is None
+    # a header is finer, and goes first
+    assert refuse(429, complaint(words), **{"retry-after": "3"}).retry_after_s == 3.0

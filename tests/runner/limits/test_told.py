@@ -100,3 +100,56 @@ def test_whatever_headers_say_limits_are_positive_numbers_or_none(
     found = told(headers, now_us=NOON_US)
     for quota in (found.requests, found.tokens):
         assert quota is None or 0 < quota.per_minute < float("inf")
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        (  # Groq: requests a day, tokens a minute
+            {
+                "x-ratelimit-limit-requests": "14400",
+                "x-ratelimit-remaining-requests": "14399",
+                "x-ratelimit-reset-requests": "6s",
+                "x-ratelimit-limit-tokens": "18000",
+                "x-ratelimit-remaining-tokens": "17997",
+                "x-ratelimit-reset-tokens": "10ms",
+            },
+            Told(tokens=Quota(per_minute=18000, remaining=17997)),
+        ),
+        (  # a window that is fixed: little used, and long until it ends
+            {
+                "x-ratelimit-limit-requests": "3000",
+                "x-ratelimit-remaining-requests": "2999",
+                "x-ratelimit-reset-requests": "59s",
+            },
+            Told(requests=Quota(per_minute=3000, remaining=2999)),
+        ),
+        (
+            {
+                "x-ratelimit-limit-input-tokens": "80000",
+                "x-ratelimit-limit-output-tokens": "8000",
+            },
+            Told(tokens=Quota(per_minute=80000)),
+        ),
+        (
+            {
+                "ratelimit-limit": "100",
+                "ratelimit-remaining": "50",
+                "ratelimit-reset": "30",
+                "ratelimit-policy": "100;w=60",
+            },
+            Told(requests=Quota(per_minute=100, remaining=50)),
+        ),
+        (
+            {"ratelimit": '"d";r=5;t=3', "ratelimit-policy": '"d";q=10;w=10, "x";q=1'},
+            Told(requests=Quota(per_minute=60)),
+        ),
+        ({"ratelimit-policy": '"day";q=1000;w=86400'}, NOTHING),
+        ({"ratelimit-limit": "100"}, NOTHING),  # of what window is not said
+        ({"ratelimit-policy": ";;q=x;w=", "ratelimit": "\x00"}, NOTHING),
+    ],
+)
+def test_the_forms_of_other_endpoints_are_read(
+    headers: dict[str, str], expected: Told
+) -> None:
+    assert told(headers, now_us=NOON_US) == expected

@@ -1,9 +1,9 @@
 """A simulated endpoint of any dialect in this process, for clients of any kind.
 
 `dialect` serves from a thread, so that a client that blocks, or a command of its own
-process, can call it; inside of a test that runs a loop, `runner.simulate.server.simulated`
-does the same without a thread. Both give the ledger in memory, whose `bill()` is what
-the provider charges.
+process, can call it; a test that runs a loop uses `runner.simulate.server.simulated`,
+which does the same without a thread. Both keep the ledger in memory; `ledger.bill()` is
+what the provider charges.
 """
 
 from __future__ import annotations

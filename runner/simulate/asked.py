@@ -98,7 +98,7 @@ class _RerankBody(msgspec.Struct):
 class _TextFormat(msgspec.Struct):
     type: str = "text"
     name: str = ""
-    schema: msgspec.Raw | None = None
+    schema: msgspec.Raw = msgspec.Raw()
 
 
 class _TextOptions(msgspec.Struct):
@@ -153,7 +153,7 @@ def read_responses(body: bytes) -> Asked:
     ]
     form = asked.text.format if asked.text is not None else None
     schema = None
-    if form is not None and form.schema is not None:
+    if form is not None and form.schema:
         schema = Schema(name=form.name, json=bytes(form.schema).decode())
     request = ChatRequest(
         messages=tuple(_message(message) for message in messages),

@@ -288,6 +288,7 @@ def native(tokens: Tokens, tier: str | None) -> dict[str, Any]:
             "ephemeral_1h_input_tokens": tokens.written_1h,
         },
         "output_tokens": tokens.out,
+        "output_tokens_details": {"thinking_tokens": tokens.reasoning},
         "service_tier": tier or "standard",
     }
 
@@ -296,7 +297,10 @@ def of_responses(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
     """OpenAI's Responses API, and its batches."""
     return {
         "input_tokens": tokens.prompt,
-        "input_tokens_details": {"cached_tokens": tokens.cached},
+        "input_tokens_details": {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
+        },
         "output_tokens": tokens.out,
         "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
         "total_tokens": tokens.total,

@@ -122,18 +122,15 @@ GENERATED = frozenset(
 def bill(lines: Iterable[LedgerLine], batch_lines: Iterable[BatchLine] = ()) -> Bill:
     """Adds up a ledger: the last line of each call, and the billed items of batches."""
     calls = list(lines)
+    items = [item for item in batch_lines if item.act is BatchAct.BILLED]
     billed: list[LedgerLine | BatchLine] = [
-        line for line in calls if line.outcome in GENERATED and line.finish
+        *(line for line in calls if line.outcome in GENERATED and line.finish),
+        *items,
     ]
-    delivered = sum(
-        Decimal(line.cost_usd)
-        for line in calls
-        if line.outcome is Outcome.ANSWERED and line.tells_usage
-    )
-    for item in batch_lines:
-        if item.act is BatchAct.BILLED:
-            billed.append(item)
-            delivered += Decimal(item.cost_usd) if item.tells_usage else 0
+    told: list[LedgerLine | BatchLine] = [
+        *(line for line in calls if line.outcome is Outcome.ANSWERED),
+        *items,
+    ]
     return Bill(
         requests=len(calls),
         billed=len(billed),
@@ -143,9 +140,13 @@ def bill(lines: Iterable[LedgerLine], batch_lines: Iterable[BatchLine] = ()) -> 
         tokens_cache_write=sum(each.tokens_cache_write for each in billed),
         tokens_cache_write_1h=sum(each.tokens_cache_write_1h for each in billed),
         tokens_reasoning=sum(each.tokens_reasoning for each in billed),
-        cost_usd=sum((Decimal(each.cost_usd) for each in billed), Decimal(0)),
-        told_usd=Decimal(delivered),
+        cost_usd=_sum(billed),
+        told_usd=_sum(each for each in told if each.tells_usage),
     )
+
+
+def _sum(lines: Iterable[LedgerLine | BatchLine]) -> Decimal:
+    return sum((Decimal(line.cost_usd) for line in lines), Decimal(0))
 
 
 class Ledger:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from runner.errors import UsageError
+from runner.errors import BadRequest, UsageError
 from runner.job import Job
 from runner.reply import Content
 from runner.request import ChatRequest
-from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked
+from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked, fields_of
 from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
 from runner.simulate.chance import Chance
 from runner.simulate.dialect import CHAT, MESSAGES, Dialect, Kind, Served, Trouble
@@ -38,7 +38,11 @@ MESSAGE_TOKENS: Final = 4
 REPLY_TOKENS: Final = 3
 """Before the reply (the same)."""
 
+ADAPTIVE: Final = 1500
+"""Most tokens of thinking where the model may decide itself."""
+
 REFUSAL: Final = "I'm sorry, but I can't help with that."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -80,32 +84,36 @@ class Provider:
 
     def row(self, digest: str, seen: int) -> Dialect:
         """The dialect in which that request is answered."""
-        return of_request(self.dialect, Chance("row", self._options.seed, digest, seen))
+        return of_request(self.dialect, self._options.seed, digest, seen)
 
-    def turned_away(
-        self, row: Dialect, path: str, fields: Mapping[str, Any], *, has_key: bool
-    ) -> Trouble | None:
+    def turned_away(self, row: Dialect, path: str, *, has_key: bool) -> Trouble | None:
         """Why a request is refused before it is read."""
-        model = str(fields.get("model") or "")
         if path not in self.dialect.paths:
-            return row.trouble(Kind.PATH, path=f"/v1{path}", model=model)
+            return row.trouble(Kind.PATH, path=f"/v1{path}")
         if not has_key and (self.dialect.needs_key or path == MESSAGES):
             return row.trouble(Kind.KEY)
-        if fields and not model:
-            return row.trouble(Kind.NO_MODEL)
-        if fields.get("messages") == []:
-            return row.trouble(Kind.NO_MESSAGES)
-        if self._options.models and model not in self._options.models:
-            return row.trouble(Kind.MODEL, model=model)
         return None
+
+    def unreadable(self, row: Dialect, body: bytes, error: BadRequest) -> Trouble:
+        """What to say of a request that could not be read for *error*."""
+        fields = fields_of(body)
+        if fields and not fields.get("model"):
+            return row.trouble(Kind.NO_MODEL)
+        return row.trouble(Kind.BODY, detail=str(error))
 
     def refused(self, row: Dialect, asked: Asked, path: str) -> Trouble | None:
         """Why a request that was read is refused, apart from limits."""
+        models, quota = self._options.models, self._options.quota_usd
+        if not asked.model:
+            return row.trouble(Kind.NO_MODEL)
+        if asked.fields.get("messages") == []:
+            return row.trouble(Kind.NO_MESSAGES)
+        if models and asked.model not in models:
+            return row.trouble(Kind.MODEL, model=asked.model)
         for rule in self.dialect.rules:
             trouble = rule(asked, path)
             if trouble is not None:
                 return trouble
-        quota = self._options.quota_usd
         if quota is not None and self.spent >= quota:
             return row.trouble(Kind.QUOTA, detail=f"{self.spent:f}")
         return None
@@ -187,7 +195,8 @@ class Provider:
         if not texts:
             return Draft(answers=answers, finish="stop", tokens=Tokens(fresh=fresh))
         seed = self._options.seed
-        if Chance("refuse", seed, digest).unit() < self._options.rate_refuse:
+        rate = self._options.rate_refuse
+        if rate and Chance("refuse", seed, digest).unit() < rate:
             if row.name == "azure":
                 return row.trouble(Kind.FILTER)
             tokens = Tokens(fresh=fresh, visible=self._count(REFUSAL))
@@ -229,8 +238,8 @@ class Provider:
             asked.fields.get(k) for k in ("thinking", "reasoning_effort")
         )
         most = 0 if effort == "none" else row.reasoning.most
-        if isinstance(thinking, dict) and thinking.get("type") == "enabled":
-            most = int(thinking.get("budget_tokens", 0))
+        if isinstance(thinking, dict) and thinking.get("type") != "disabled":
+            most = int(thinking.get("budget_tokens", ADAPTIVE))
         if self._options.reasoning is not None and most:
             most = self._options.reasoning
         if most <= 0:

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from runner.request import ChatRequest
 from runner.simulate.asked import Asked
-from runner.simulate.dialect import CHAT, JSON, TEXT, Rule, Trouble, Words
+from runner.simulate.dialect import CHAT, JSON, MESSAGES, TEXT, Rule, Trouble, Words
+
+ANTHROPIC_FIELDS: Final = frozenset(
+    (
+        *("cache_control", "container", "diagnostics", "inference_geo"),
+        *("max_tokens", "messages", "metadata", "model", "output_config"),
+        *("service_tier", "speed", "stop_sequences", "stream", "system"),
+        *("temperature", "thinking", "tool_choice", "tools", "top_k", "top_p"),
+        *("user_profile_id", "workspace_id"),
+    )
+)
+"""Those of a message (types of the anthropic package, and what older models took)."""
+
+MISTRAL_FIELDS: Final = frozenset(
+    (
+        *("frequency_penalty", "guardrails", "max_tokens", "messages"),
+        *("metadata", "model", "n", "parallel_tool_calls", "prediction"),
+        *("presence_penalty", "prompt_mode", "random_seed", "reasoning_effort"),
+        *("response_format", "safe_prompt", "stop", "stream", "temperature"),
+        *("tool_choice", "tools", "top_p"),
+    )
+)
+"""Those of a chat (Mistral's API reference)."""
 
 
 def only_default(name: str, default: float = 1) -> Rule:
@@ -80,7 +103,7 @@ def unknown_field(known: Collection[str]) -> Rule:
     """Anthropic: the first field that it does not know."""
 
     def rule(asked: Asked, path: str) -> Trouble | None:
-        if path == CHAT:
+        if path != MESSAGES:
             return None  # its OpenAI form ignores what it does not know
         name = next((name for name in asked.fields if name not in known), None)
         if name is None:
@@ -159,6 +182,22 @@ def penalties(names: Collection[str]) -> Rule:
         )
 
     return rule
+
+
+_NEW_CLAUDE: Final = re.compile(r"claude-(\w+-)*(4-[7-9]|[5-9])\b")
+
+
+def sampling_is_deprecated(asked: Asked, _path: str) -> Trouble | None:
+    """Anthropic's models since Opus 4.7: a default temperature, no top_p, no top_k."""
+    if _NEW_CLAUDE.search(asked.model) is None:
+        return None
+    refused = {"temperature": (None, 1), "top_p": (None,), "top_k": (None,)}
+    for name, allowed in refused.items():
+        if asked.fields.get(name) not in allowed:
+            return Trouble(
+                status=400, message=f"`{name}` is deprecated for this model."
+            )
+    return None
 
 
 def thinking_needs_room(asked: Asked, _path: str) -> Trouble | None:

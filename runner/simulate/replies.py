@@ -279,7 +279,7 @@ def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
             yield numbered(
                 "response.content_part.added", **at, part={**part, field: ""}
             )
-            more = {"logprobs": []} if kind == "output_text" else {}
+            more: dict[str, Any] = {"logprobs": []} if kind == "output_text" else {}
             for piece in pieces(part[field]):
                 yield numbered(f"response.{kind}.delta", **at, delta=piece, **more)
             yield numbered(
@@ -387,6 +387,9 @@ def _anthropic_message(
         "content": blocks,
         "stop_reason": stop,
         "stop_sequence": None,
+        "stop_details": {"type": "refusal", "category": None, "explanation": None}
+        if stop == "refusal"
+        else None,
         "usage": native(served.tokens, served.tier),
     }
 
@@ -409,6 +412,7 @@ def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
     )
     yield named("ping")
     for index, block in enumerate(body["content"]):
+        start: dict[str, Any]
         deltas: list[dict[str, str]]
         match block["type"]:
             case "thinking":

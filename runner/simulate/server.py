@@ -27,7 +27,7 @@ from aiohttp import web
 from runner.errors import BadRequest, UsageError
 from runner.registry import load_job
 from runner.simulate import asked as reading
-from runner.simulate.asked import Asked, fields_of
+from runner.simulate.asked import Asked
 from runner.simulate.batch.serving import BatchEndpoints
 from runner.simulate.delivery import deliver
 from runner.simulate.dialect import JSON, MESSAGES, MODELS, Dialect, Kind, Trouble
@@ -193,7 +193,7 @@ class _Endpoint:
             status=400,
             received_ms=self._now_ms(),
             finished_ms=0,
-            authorized=not KEY_HEADERS.isdisjoint(map(str.lower, request.headers)),
+            authorized=any(request.headers.get(name) for name in KEY_HEADERS),
             path=path,
         )
         destined, reply, line = self._destined(body, path, line)
@@ -206,16 +206,13 @@ class _Endpoint:
         """What will become of a request, the reply it gets at best, and its line."""
         provider, digest, seen = self._provider, line.request, line.seen
         row = provider.row(digest, seen)
-        trouble = provider.turned_away(
-            row, path, fields_of(body), has_key=line.authorized
-        )
+        trouble = provider.turned_away(row, path, has_key=line.authorized)
         if trouble is not None:
             return self._refused(row, trouble, line)
         try:
             asked = READERS[path](body)
         except BadRequest as error:
-            trouble = row.trouble(Kind.BODY, detail=str(error))
-            return self._refused(row, trouble, line)
+            return self._refused(row, provider.unreadable(row, body, error), line)
         line = replace(line, model=asked.model)
         trouble = provider.refused(row, asked, path)
         if trouble is not None:

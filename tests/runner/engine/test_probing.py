@@ -92,26 +92,34 @@ def test_what_is_known_to_be_taken_is_not_probed() -> None:
     assert stages(works).count("ask") <= 1
 
 
-def test_a_request_that_fails_alone_is_told_from_a_server_that_is_down() -> None:
+def fail(world: World, bad: Work) -> bool:
+    """Let an attempt end with 500 and begin the next; False: the task has failed."""
     error = e.ServerError("500", status=500)
+    decision, _ = world.scheduler.failed(bad, error, world.now, 0.0)
+    if decision.retry_in_s is None:
+        return False
+    world.scheduler.settled(bad, retry_at=world.now)
+    for _ in range(60):
+        if bad in world.step():
+            return True
+        world.now += 1.0
+    raise AssertionError("the task is never asked again")
 
-    def tries(world: World, *, others_are_answered: bool) -> int:
-        bad, *others = world.step()
-        for n in range(1, 20):
-            decision, _ = world.scheduler.failed(bad, error, world.now, 0.0)
-            if decision.retry_in_s is None:
-                return n
-            world.scheduler.settled(bad, retry_at=world.now)
-            if others_are_answered:
-                world.answer(others.pop())
-            started = world.step()
-            while bad not in started:
-                world.now += 1.0
-                started += world.step()
-            others += [work for work in started if work is not bad]
-        return 20
 
-    many, one = World(probed=()), World(probed=(), each=1)
-    assert tries(many, others_are_answered=True) == 3
-    one.scheduler.pause("judge", None)
-    assert tries(one, others_are_answered=False) == 8
+def test_a_request_that_fails_while_others_are_answered_fails_after_three_tries() -> (
+    None
+):
+    world = World(probed=())
+    bad, *others = world.step()
+    assert fail(world, bad)
+    world.answer(others.pop())
+    assert fail(world, bad)
+    world.answer(others.pop())
+    assert not fail(world, bad)
+
+
+def test_a_server_that_is_down_costs_no_task_its_tries() -> None:
+    world = World(probed=(), each=1)
+    bad, other = world.step()
+    world.answer(other)
+    assert all(fail(world, bad) for _ in range(7))

@@ -120,12 +120,36 @@ async def test_what_is_refused_is_reported_in_the_endpoints_words() -> None:
 async def test_never_more_calls_than_were_announced() -> None:
     every = ("temperature", "response_format", "max_tokens", "seed", "top_p")
     report, server = await probe_of(refusing(*every, "reasoning_effort"))
-    assert len(server.heard) == MOST_PROBES
+    assert len(server.heard) == MOST_PROBES == 8
     assert report.problem is None
     stubborn = ("temperature", "response_format", "max_tokens", "max_completion_tokens")
     report, server = await probe_of(refusing(*stubborn))
     assert report.problem is not None
     assert "max_completion_tokens" in report.problem
+
+
+FUSSY = (
+    ("response_format", "The schema contains features that are not supported"),
+    ("response_format", "strict is not supported"),
+    ("response_format", "json_schema is not supported"),
+    ("response_format", "json_object is not supported"),
+    ("temperature", "Unsupported parameter: 'temperature'"),
+    ("messages", "System role not supported"),
+    ("messages", "Developer instruction is not enabled"),
+    ("max_tokens", "Unsupported parameter: 'max_tokens'"),
+    ("max_completion_tokens", "Unsupported parameter: 'max_completion_tokens'"),
+)
+"""One refusal more than there are calls, each of another rung."""
+
+
+async def test_a_ladder_longer_than_the_calls_is_not_gone_down_to_its_end() -> None:
+    refusals = [
+        Said(body={"error": {"message": words, "param": name}}, status=400)
+        for name, words in FUSSY
+    ]
+    report, server = await probe_of(*refusals)
+    assert len(server.heard) == MOST_PROBES == len(FUSSY) - 1
+    assert "max_tokens" in str(report.problem)
 
 
 async def test_what_is_announced_covers_every_call() -> None:

@@ -301,9 +301,10 @@ def complaint_in(body: bytes) -> Complaint:
             title = _TITLE.search(said)
             said = f"a web page, {title[1]!r}" if title else "a web page"
             return Complaint(words=one_line(said))
-    match said:
-        case {"error": error} | [{"error": error}]:  # Gemini's stands in a list
-            said = error
+    if isinstance(said, list) and len(said) == 1:
+        said = said[0]  # Gemini's stands in a list
+    if isinstance(said, dict) and "error" in said:
+        said = said["error"]
     code, fields = "", []
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))

@@ -24,6 +24,7 @@ from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
 from store.connect import Connector, connect, open_reader
+from store.durable import identity_of
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
 from store.lock import WriterLock
@@ -67,7 +68,7 @@ class SqliteLog:
         self._writer = writer
         self._committer = Committer(path, thread, writer)
         wal = path.with_name(f"{path.name}-wal")
-        self._files = {file: _identity(file) for file in (path, wal)}
+        self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
 
     @classmethod
@@ -257,7 +258,7 @@ class SqliteLog:
         SQLite would go on writing to files that have no name any more.
         """
         for file, identity in self._files.items():
-            if identity is not None and _identity(file) != identity:
+            if identity is not None and identity_of(file) != identity:
                 raise self._committer.close(
                     f"{file} was deleted, moved or replaced while the run was writing "
                     "to it, so nothing more is sent: put the run's folder back if it "
@@ -385,15 +386,6 @@ class SqliteLog:
         finally:
             await self._thread.close()
             self._lock.release()
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None where there is none."""
-    try:
-        found = file.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) -> None:

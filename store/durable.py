@@ -1,4 +1,4 @@
-"""Files and folders whose names survive a power cut."""
+"""Files and folders: names that survive a power cut, and whether a file is the same."""
 
 from __future__ import annotations
 
@@ -54,3 +54,12 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def identity_of(file: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None where there is none."""
+    try:
+        found = file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino

@@ -24,6 +24,7 @@ from store import opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
 from store.connect import Connector, connect, open_reader
+from store.durable import identity_of
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
 from store.heads import (
@@ -76,7 +77,7 @@ class SqliteLog:
         self._writer = writer
         self._committer = Committer(path, thread, writer)
         wal = path.with_name(f"{path.name}-wal")
-        self._files = {file: _identity(file) for file in (path, wal)}
+        self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
         self.lost = lost  #: acknowledged events that are missing, as was accepted
 
@@ -317,7 +318,7 @@ class SqliteLog:
         SQLite would go on writing to files that have no name any more.
         """
         for file, identity in self._files.items():
-            if identity is not None and _identity(file) != identity:
+            if identity is not None and identity_of(file) != identity:
                 raise self._committer.close(
                     f"{file} was deleted, moved or replaced while the run was writing "
                     "to it, so nothing more is sent: put the run's folder back if it "
@@ -464,15 +465,6 @@ def _heads(path: Path, opened: opening.Opened, open_slots: OpenSlots) -> Heads |
     heads = Heads(file, log=opened.genesis, epoch=opened.epoch)
     heads.begin(opened.position.seq, opened.position.link)
     return heads
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None where there is none."""
-    try:
-        found = file.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) -> None:

@@ -53,6 +53,21 @@ class Asked:
         found = (self.fields.get(name) for name in names)
         return next((cap for cap in found if isinstance(cap, int) and cap > 0), None)
 
+    def cache_marks(self) -> list[str]:
+        """How long each marked part of the prompt is to be kept in a cache."""
+        marks: list[str] = []
+        waiting: list[object] = [self.fields.get("system"), self.fields.get("messages")]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, list):
+                waiting += node
+            elif isinstance(node, dict):
+                mark = node.get("cache_control")
+                if isinstance(mark, dict):
+                    marks.append(str(mark.get("ttl", "5m")))
+                waiting.append(node.get("content"))
+        return marks
+
 
 ANY_OBJECT: Final = Schema(name="json_object", json='{"type":"object"}')
 """What a reply follows where JSON is asked for and no schema is given."""

@@ -14,6 +14,8 @@ from runner.simulate.dialect import (
     Dialect,
     Reasoning,
     Usage,
+)
+from runner.simulate.forms import (
     beside,
     charged,
     hit_and_miss,
@@ -25,17 +27,19 @@ from runner.simulate.dialect import (
 )
 from runner.simulate.hosted import (
     ANTHROPIC,
-    AZURE,
     DEEPSEEK,
     GEMINI,
     GROQ,
     MISTRAL,
+    OPENROUTER,
+    XAI,
+)
+from runner.simulate.openai_family import (
+    AZURE,
     ONLY_RESPONSES,
     OPENAI,
     OPENAI_REASONING,
-    OPENROUTER,
     PLAIN,
-    XAI,
 )
 from runner.simulate.servers import LITELLM, LLAMACPP, OLLAMA, TGI, VLLM
 

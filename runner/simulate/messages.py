@@ -1,4 +1,4 @@
-"""Requests of Anthropic's Messages API, as far as they are simulated.
+"""Requests and replies of Anthropic's Messages API, as far as they are simulated.
 
 An answer in a given form is asked for in one of two ways: by a JSON schema in
 `output_config`, answered by a text, or by a tool that has to be used, answered by its
@@ -7,13 +7,17 @@ input.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
 
 import msgspec
 
 from runner.errors import BadRequest
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.asked import Asked, decoded, sized_chat
+from runner.simulate.dialect import Dialect, Served
+from runner.simulate.forms import native
+from runner.simulate.replies import EVENTS, Draft, Written, event, pieces
 
 UNSUPPORTED: Final = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -136,3 +140,124 @@ def _check(node: object) -> None:
 
 def _schema(name: str, raw: msgspec.Raw) -> Schema:
     return Schema(name=name, json=bytes(raw).decode())
+
+
+# -- Anthropic's messages ---------------------------------------------------------
+
+
+def write_message(
+    _row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+) -> Written:
+    """A message of Anthropic's, or its events."""
+    body = _anthropic_message(asked, digest, draft, served)
+    if not asked.is_streamed:
+        return Written(body=msgspec.json.encode(body))
+    return Written(body=b"".join(_message_events(body)), media=EVENTS)
+
+
+_STOPS: Final[Mapping[str, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+
+
+def _anthropic_message(
+    asked: Asked, digest: str, draft: Draft, served: Served
+) -> dict[str, Any]:
+    text = draft.texts[0]
+    stop = _STOPS[draft.finish]
+    blocks: list[dict[str, Any]] = []
+    if isinstance(asked.fields.get("thinking"), dict) and served.tokens.reasoning:
+        thoughts = draft.thoughts or "Let me read the text."
+        blocks.append(
+            {"type": "thinking", "thinking": thoughts, "signature": digest[:32]}
+        )
+    if asked.tool and draft.finish == "stop" and _is_object(text):
+        stop = "tool_use"
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": f"toolu_{digest[:24]}",
+                "name": asked.tool,
+                "input": msgspec.json.decode(text.encode()),
+            }
+        )
+    elif text:
+        blocks.append({"type": "text", "text": text})
+    return {
+        "id": f"msg_{digest[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": served.model,
+        "content": blocks,
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "stop_details": {"type": "refusal", "category": None, "explanation": None}
+        if stop == "refusal"
+        else None,
+        "usage": native(served.tokens, served.tier),
+    }
+
+
+def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
+    """The events of a message."""
+
+    def named(kind: str, **values: Any) -> bytes:
+        return event({"type": kind, **values}, kind)
+
+    usage = body["usage"]
+    yield named(
+        "message_start",
+        message={
+            **body,
+            "content": [],
+            "stop_reason": None,
+            "usage": {**usage, "output_tokens": 1},
+        },
+    )
+    yield named("ping")
+    for index, block in enumerate(body["content"]):
+        start: dict[str, Any]
+        deltas: list[dict[str, str]]
+        match block["type"]:
+            case "thinking":
+                start = {"type": "thinking", "thinking": "", "signature": ""}
+                deltas = [
+                    {"type": "thinking_delta", "thinking": piece}
+                    for piece in pieces(block["thinking"])
+                ]
+                deltas.append(
+                    {"type": "signature_delta", "signature": block["signature"]}
+                )
+            case "tool_use":
+                start = {**block, "input": {}}
+                whole = msgspec.json.encode(block["input"]).decode()
+                deltas = [
+                    {"type": "input_json_delta", "partial_json": piece}
+                    for piece in pieces(whole)
+                ]
+            case _:
+                start = {"type": "text", "text": ""}
+                deltas = [
+                    {"type": "text_delta", "text": piece}
+                    for piece in pieces(block["text"])
+                ]
+        yield named("content_block_start", index=index, content_block=start)
+        for delta in deltas:
+            yield named("content_block_delta", index=index, delta=delta)
+        yield named("content_block_stop", index=index)
+    yield named(
+        "message_delta",
+        delta={"stop_reason": body["stop_reason"], "stop_sequence": None},
+        usage={"output_tokens": usage["output_tokens"]},
+    )
+    yield named("message_stop")
+
+
+def _is_object(text: str) -> bool:
+    """Whether it can be the input of a tool."""
+    try:
+        return isinstance(msgspec.json.decode(text.encode()), dict)
+    except msgspec.DecodeError:
+        return False

@@ -20,7 +20,15 @@ from runner.request import ChatRequest
 from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked, fields_of
 from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
 from runner.simulate.chance import Chance
-from runner.simulate.dialect import CHAT, MESSAGES, Dialect, Kind, Served, Trouble
+from runner.simulate.dialect import (
+    CHAT,
+    MESSAGES,
+    RESPONSES,
+    Dialect,
+    Kind,
+    Served,
+    Trouble,
+)
 from runner.simulate.dialects import (
     DIALECTS,
     TELLS_CACHE,
@@ -28,9 +36,16 @@ from runner.simulate.dialects import (
     of_request,
     settled,
 )
+from runner.simulate.messages import write_message
 from runner.simulate.model import SimulatedModel
 from runner.simulate.options import SimulateOptions
-from runner.simulate.replies import WRITERS, Draft, write_vectors
+from runner.simulate.replies import (
+    Draft,
+    Writer,
+    write_chat,
+    write_responses,
+    write_vectors,
+)
 
 MESSAGE_TOKENS: Final = 4
 """Around a message (OpenAI's cookbook, "How to count tokens": 3 or 4)."""
@@ -42,6 +57,14 @@ ADAPTIVE: Final = 1500
 """Most tokens of thinking where the model may decide itself."""
 
 REFUSAL: Final = "I'm sorry, but I can't help with that."
+
+
+WRITERS: Final[Mapping[str, Writer]] = {
+    CHAT: write_chat,
+    RESPONSES: write_responses,
+    MESSAGES: write_message,
+}
+"""From a path to what writes the answers to its chats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +283,7 @@ class Provider:
             return tokens
         if path == CHAT and row.usage not in TELLS_CACHE:
             return tokens
-        marks = _cache_marks(asked.fields) if row.cache_writes else []
+        marks = asked.cache_marks() if row.cache_writes else []
         if row.cache_writes and not marks:
             return tokens
         steps = int(tokens.fresh * share) // step * step
@@ -346,22 +369,6 @@ def _thoughts(row: Dialect, digest: str, tokens: int) -> str:
     chance = Chance("thoughts", digest)
     words = ("so", "then", "the", "text", "says", "or", "not", "wait")
     return " ".join(chance.pick(words) for _ in range(min(tokens, 40)))
-
-
-def _cache_marks(fields: Mapping[str, Any]) -> list[str]:
-    """How long each marked part of the prompt is to be kept."""
-    marks: list[str] = []
-    waiting: list[object] = [fields.get("system"), fields.get("messages")]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, list):
-            waiting += node
-        elif isinstance(node, dict):
-            mark = node.get("cache_control")
-            if isinstance(mark, dict):
-                marks.append(str(mark.get("ttl", "5m")))
-            waiting.append(node.get("content"))
-    return marks
 
 
 def _dated(row: Dialect, model: str) -> str:

@@ -16,6 +16,8 @@ from runner.simulate.dialect import (
     Kind,
     Reasoning,
     Words,
+)
+from runner.simulate.forms import (
     flat_error,
     inside,
     numbered_error,
@@ -26,7 +28,7 @@ from runner.simulate.dialect import (
     three,
     whole_seconds,
 )
-from runner.simulate.hosted import CHAT_ONLY, DEAR_TIERS, words
+from runner.simulate.openai_family import CHAT_ONLY, DEAR_TIERS, words
 
 VLLM: Final = Dialect(
     name="vllm",

@@ -1,4 +1,4 @@
-"""Anthropic's Message Batches over plain HTTP; its client library is not at hand."""
+"""Anthropic's Message Batches over plain HTTP, down to what no client shows."""
 
 from __future__ import annotations
 

@@ -1,0 +1,329 @@
+"""Forms of usage, errors and limits that dialects choose from; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from runner.simulate.bill import Tokens
+from runner.simulate.dialect import Served, Trouble
+from runner.simulate.limits import Gauge, duration, openai_headers
+
+# -- usage ---------------------------------------------------------------------
+
+
+def inside(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """OpenAI: completion includes reasoning, prompt includes cached."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.out,
+        "total_tokens": tokens.total,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": tokens.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def three(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Three numbers and nothing else."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.out,
+        "total_tokens": tokens.total,
+    }
+
+
+def beside(tokens: Tokens, cost: Decimal) -> dict[str, Any]:
+    """XAI: reasoning stands beside completion; a tick is a 10^-10 of a dollar."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.visible,
+        "total_tokens": tokens.total,
+        "prompt_tokens_details": {
+            "text_tokens": tokens.prompt,
+            "audio_tokens": 0,
+            "image_tokens": 0,
+            "cached_tokens": tokens.cached,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": tokens.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+        "num_sources_used": 0,
+        "cost_in_usd_ticks": int(cost * 10**10),
+    }
+
+
+def only_in_total(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Gemini's OpenAI form: thoughts are in the total, and nowhere else."""
+    cached = {"prompt_tokens_details": {"cached_tokens": tokens.cached}}
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.visible,
+        "total_tokens": tokens.total,
+        **(cached if tokens.cached else {}),
+    }
+
+
+def hit_and_miss(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """DeepSeek: the prompt is hits and misses; a miss is no write."""
+    return {
+        **three(tokens),
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "prompt_cache_hit_tokens": tokens.cached,
+        "prompt_cache_miss_tokens": tokens.prompt - tokens.cached,
+    }
+
+
+def timed(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Groq: three numbers among times."""
+    return {
+        "queue_time": 0.018,
+        "prompt_tokens": tokens.prompt,
+        "prompt_time": 0.001,
+        "completion_tokens": tokens.out,
+        "completion_time": 0.02,
+        "total_tokens": tokens.total,
+        "total_time": 0.021,
+    }
+
+
+def charged(tokens: Tokens, cost: Decimal) -> dict[str, Any]:
+    """OpenRouter: what it charges stands beside the tokens."""
+    return {
+        **three(tokens),
+        "cost": float(cost),
+        "is_byok": False,
+        "prompt_tokens_details": {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
+            "audio_tokens": 0,
+        },
+        "cost_details": {"upstream_inference_cost": float(cost)},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }
+
+
+def untold(_tokens: Tokens, _cost: Decimal = Decimal(0)) -> None:
+    """No usage at all."""
+
+
+def native(tokens: Tokens, tier: str | None) -> dict[str, Any]:
+    """Anthropic's own: input excludes what is read from or written to the cache."""
+    return {
+        "input_tokens": tokens.fresh,
+        "cache_creation_input_tokens": tokens.written,
+        "cache_read_input_tokens": tokens.cached,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": tokens.written_5m,
+            "ephemeral_1h_input_tokens": tokens.written_1h,
+        },
+        "output_tokens": tokens.out,
+        "output_tokens_details": {"thinking_tokens": tokens.reasoning},
+        "service_tier": tier or "standard",
+    }
+
+
+def of_responses(tokens: Tokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """OpenAI's Responses API, and its batches."""
+    return {
+        "input_tokens": tokens.prompt,
+        "input_tokens_details": {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
+        },
+        "output_tokens": tokens.out,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.total,
+    }
+
+
+# -- errors --------------------------------------------------------------------
+
+
+def openai_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """`error` with message, type, param and code."""
+    return {
+        "error": {
+            "message": trouble.message,
+            "type": trouble.type,
+            "param": trouble.param,
+            "code": trouble.code,
+        }
+    }
+
+
+def anthropic_error(trouble: Trouble, served: Served | None = None) -> object:
+    """Anthropic's `error` inside of a value of type `error`."""
+    return {
+        "type": "error",
+        "error": {"type": trouble.type, "message": trouble.message},
+        "request_id": served.request_id if served else None,
+    }
+
+
+def azure_error(trouble: Trouble, served: Served | None = None) -> object:
+    """Limits in two fields with the status as a text, all else as OpenAI."""
+    if trouble.code == str(trouble.status):
+        return {"error": {"code": trouble.code, "message": trouble.message}}
+    return openai_error(trouble, served)
+
+
+def google_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """A list of one error, with the wait among its details."""
+    wait = {
+        "@type": "type.googleapis.com/google.rpc.RetryInfo",
+        "retryDelay": f"{math.ceil(trouble.wait_s)}s",
+    }
+    return [
+        {
+            "error": {
+                "code": trouble.status,
+                "message": trouble.message,
+                "status": trouble.type,
+                **({"details": [wait]} if trouble.wait_s else {}),
+            }
+        }
+    ]
+
+
+def xai_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """The error is a text, and the code another one."""
+    return {"code": trouble.type, "error": trouble.message}
+
+
+def flat_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """Mistral, and older vLLM: all fields at the top."""
+    return {
+        "object": "error",
+        "message": trouble.message,
+        "type": trouble.type,
+        "param": trouble.param,
+        "code": trouble.code,
+    }
+
+
+def openrouter_error(trouble: Trouble, served: Served | None = None) -> object:
+    """The status as a number in the body, and who failed."""
+    provider = served.provider if served else None
+    return {
+        "error": {
+            "message": trouble.message,
+            "code": trouble.status,
+            **({"metadata": {"provider_name": provider}} if provider else {}),
+        },
+        "user_id": "user_simulated",
+    }
+
+
+def numbered_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """llama.cpp: the status as a number, then message and type."""
+    return {
+        "error": {
+            "code": trouble.status,
+            "message": trouble.message,
+            "type": trouble.type,
+        }
+    }
+
+
+def tgi_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """A text, and its type."""
+    return {"error": trouble.message, "error_type": trouble.type}
+
+
+def proxy_error(trouble: Trouble, _served: Served | None = None) -> object:
+    """LiteLLM's proxy: numbers and missing values as texts."""
+    return {
+        "error": {
+            "message": trouble.message,
+            "type": trouble.type,
+            "param": trouble.param or "None",
+            "code": str(trouble.code or trouble.status),
+        }
+    }
+
+
+# -- limits ----------------------------------------------------------------------
+
+
+def anthropic_limits(gauges: Mapping[str, Gauge], now_s: float) -> dict[str, str]:
+    """`anthropic-ratelimit-*`, with resets as RFC 3339 writes times."""
+    headers: dict[str, str] = {}
+    for name, gauge in gauges.items():
+        both = ("tokens", "input-tokens") if name == "tokens" else (name,)
+        for kind in both:
+            head = f"anthropic-ratelimit-{kind}"
+            headers[f"{head}-limit"] = f"{gauge.per_minute:.0f}"
+            headers[f"{head}-remaining"] = f"{gauge.remaining:.0f}"
+            headers[f"{head}-reset"] = moment(now_s + gauge.full_in_s)
+    return headers
+
+
+def groq_limits(gauges: Mapping[str, Gauge], now_s: float) -> dict[str, str]:
+    """OpenAI's names, but requests are those of a day."""
+    headers = openai_headers(gauges, now_s)
+    if "requests" in gauges:
+        gauge = gauges["requests"]
+        day, used = gauge.per_minute * 60 * 24, gauge.served
+        headers["x-ratelimit-limit-requests"] = f"{day:.0f}"
+        headers["x-ratelimit-remaining-requests"] = f"{max(0.0, day - used):.0f}"
+        headers["x-ratelimit-reset-requests"] = duration(86_400 * used / day)
+    return headers
+
+
+def without_resets(gauges: Mapping[str, Gauge], now_s: float) -> dict[str, str]:
+    """Limits and what remains of them, without times."""
+    headers = openai_headers(gauges, now_s)
+    return {name: value for name, value in headers.items() if "reset" not in name}
+
+
+def milliseconds(gauges: Mapping[str, Gauge], now_s: float) -> dict[str, str]:
+    """OpenRouter: requests alone, the reset in milliseconds since 1970."""
+    if "requests" not in gauges:
+        return {}
+    gauge = gauges["requests"]
+    return {
+        "x-ratelimit-limit": f"{gauge.per_minute:.0f}",
+        "x-ratelimit-remaining": f"{gauge.remaining:.0f}",
+        "x-ratelimit-reset": f"{(now_s + gauge.full_in_s) * 1000:.0f}",
+    }
+
+
+def proxied_limits(gauges: Mapping[str, Gauge], now_s: float) -> dict[str, str]:
+    """LiteLLM's proxy: the limits behind it, once more under a prefix."""
+    headers = openai_headers(gauges, now_s)
+    return headers | {f"llm_provider-{name}": value for name, value in headers.items()}
+
+
+def draft_limits(gauges: Mapping[str, Gauge], _now_s: float) -> dict[str, str]:
+    """The IETF's drafts: seconds until the reset."""
+    if "requests" not in gauges:
+        return {}
+    gauge = gauges["requests"]
+    return {
+        "ratelimit-limit": f"{gauge.per_minute:.0f}",
+        "ratelimit-remaining": f"{gauge.remaining:.0f}",
+        "ratelimit-reset": f"{math.ceil(gauge.full_in_s)}",
+    }
+
+
+def whole_seconds(wait_s: float) -> dict[str, str]:
+    """`retry-after` alone."""
+    return {"retry-after": str(math.ceil(wait_s))}
+
+
+def moment(at_s: float) -> str:
+    """A time as RFC 3339 writes it, in whole seconds."""
+    at = datetime.fromtimestamp(math.ceil(at_s), UTC)
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -2,7 +2,7 @@
 
 Endpoints that speak the same form differ in the parameters they accept, and none says
 beforehand which. A request therefore begins with what most of them take, or with what
-the model's family is known to take. A refusal names a parameter, and the table `STEPS`
+the model's family is known to take. A refusal names a parameter, and the table `STEPS` of `runner.clients.rungs`
 has what is sent instead from then on. Each such step is a fact of the run
 (`ParameterRefused`), which a later process reads, so it is paid for with one refused
 call.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
 from runner.clients.refused_fields import (
@@ -28,6 +28,7 @@ from runner.clients.refused_fields import (
     Sent,
     refused_in,
 )
+from runner.clients.rungs import PLAIN_SCHEMA, STEPS, Step
 from runner.errors import (
     AttemptError,
     BadRequest,
@@ -44,22 +45,9 @@ from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
 from store.refused import ParameterRefused
 
-PLAIN_SCHEMA: Final = "plain schema"
 KNOWN: Final = "known to be refused"
 IGNORED: Final = "ignored"
 
-Step: TypeAlias = tuple[str | None, Shape]
-"""What is sent instead, in words, and the shape that sends it."""
-
-_TEMPLATE: Final = re.compile(r"alternate|template|jinja|instruction", re.IGNORECASE)
-_FEATURES: Final = re.compile(
-    r"schema.{0,80}(features?|keywords?|propert|not permitted|not supported by|contain)"
-    r"|xgrammar|outlines|unsupported schema|(min|max)(Items|Length|imum)|pattern|anyOf",
-    re.IGNORECASE,
-)
-_STRICT: Final = re.compile(
-    r"\bstrict\b|additionalProperties|'required' is required", re.IGNORECASE
-)
 _REASONING: Final = re.compile(
     r"max_tokens.{0,40}with this model.{0,40}max_completion_tokens", re.IGNORECASE
 )
@@ -71,55 +59,6 @@ with a schema any more."""
 
 ENOUGH: Final = 12
 """Replies from which on it is judged whether a schema has any effect."""
-
-
-def _structure(shape: Shape, words: str) -> Step | None:
-    """Strict schema, schema, JSON object, words alone."""
-    is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if shape.structure is Structure.SCHEMA and _STRICT.search(words):
-        return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
-    match shape.structure:
-        case Structure.SCHEMA | Structure.LOOSE:
-            return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
-        case Structure.OBJECT:
-            return Structure.TEXT.value, replace(shape, structure=Structure.TEXT)
-        case Structure.TEXT:
-            return None
-
-
-def _system(shape: Shape, words: str) -> Step | None:
-    """Role system, role developer, the beginning of the first user message."""
-    match shape.system:
-        case "system" if not _TEMPLATE.search(words):
-            return "developer", replace(shape, system="developer")
-        case "system" | "developer":
-            return "user", replace(shape, system="user")
-        case "user":
-            return None
-
-
-def _packed(shape: Shape, words: str) -> Step | None:
-    """Vectors in base64, vectors as numbers."""
-    del words
-    return (None, replace(shape, packed=False)) if shape.packed else None
-
-
-def _room(shape: Shape, words: str) -> Step | None:
-    """A token limit with room for reasoning, the job's own."""
-    del words
-    return ("the job's limit", replace(shape, room=False)) if shape.room else None
-
-
-STEPS: Final[Mapping[str, Callable[[Shape, str], Step | None]]] = {
-    FORMAT: _structure,
-    SYSTEM: _system,
-    PACKED: _packed,
-    ROOM: _room,
-}
-"""What follows the refusal of each; `None`: there is nothing plainer. The names of the
-token limit follow one another (`Ladder._limit`); every other field is left out."""
 
 
 class Ladder:

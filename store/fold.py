@@ -33,7 +33,6 @@ from store.events import (
     CommandRejected,
     Event,
     LimitObserved,
-    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -48,6 +47,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import PlannedTask
+from store.refused import ParameterRefused
 from store.run_state import RunState
 from store.served import differs, served_keys
 from store.stopping import ComparisonDecided

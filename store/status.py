@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from store.batch_view import OpenBatches, open_batches
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
-from store.events import ParameterRefused, Recorded, RunStarted, ScoringRecorded
+from store.events import Recorded, RunStarted, ScoringRecorded
 from store.failures import error_counts
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
+from store.refused import ParameterRefused
 from store.served import PREFIX, ServedCount, served_counts
 from store.spending import spending
 from store.statements import SQL

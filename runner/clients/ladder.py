@@ -3,9 +3,9 @@
 Endpoints that speak the same form differ in the parameters they accept, and none says
 beforehand which. A request therefore begins with what most of them take, or with what
 the model's family is known to take. A refusal names a parameter, and the table `STEPS`
-has what is sent instead from then on. Each such step is a fact of the run
-(`ParameterRefused`), which a later process reads, so it is paid for with one refused
-call.
+of `runner.clients.rungs` has what is sent instead from then on. Each such step is a fact
+of the run (`ParameterRefused`), which a later process reads, so it is paid for with one
+refused call.
 
 What a person set is not left out without a word: that refusal stops the endpoint,
 unless `--drop-refused` was given.
@@ -15,10 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import Final
 
 from runner.clients.http_refusal import Complaint, complaint_in, one_line
+from runner.clients.refused_fields import (
+    FORMAT,
+    LIMITS,
+    PACKED,
+    ROOM,
+    SYSTEM,
+    Sent,
+    refused_in,
+)
+from runner.clients.rungs import PLAIN_SCHEMA, STEPS, Step
 from runner.errors import (
     AttemptError,
     BadRequest,
@@ -33,59 +43,11 @@ from runner.structured import has_object
 from runner.terms import USUAL, Terms
 from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
-from store.events import ParameterRefused
+from store.refused import ParameterRefused
 
-FORMAT: Final = "response_format"
-SYSTEM: Final = "system"
-PACKED: Final = "encoding_format"
-LIMITS: Final = ("max_tokens", "max_completion_tokens")
-ROOM: Final = "reasoning room"
-PLAIN_SCHEMA: Final = "plain schema"
 KNOWN: Final = "known to be refused"
 IGNORED: Final = "ignored"
 
-Step: TypeAlias = tuple[str | None, Shape]
-"""What is sent instead, in words, and the shape that sends it."""
-
-_REFUSING: Final = re.compile(
-    r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
-    r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
-    r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
-    r"|removed",
-    re.IGNORECASE,
-)
-"""Words of a refusal, near the name of what is refused."""
-
-_SYSTEM: Final = re.compile(
-    r"system (role|message|prompt|instruction)s?\b.{0,60}(support|allow|enabled|permit)"
-    r"|(role|roles)\b.{0,60}\b(system|developer)\b|developer instruction"
-    r"|roles must alternate",
-    re.IGNORECASE,
-)
-"""Seen: "System role not supported" (Gemma's template), "'messages[0].role' does not
-support 'system' with this model" (o1-mini), "Developer instruction is not enabled"
-(Gemini's form of Gemma), "Conversation roles must alternate user/assistant"."""
-
-_TEMPLATE: Final = re.compile(r"alternate|template|jinja|instruction", re.IGNORECASE)
-_FORMAT: Final = re.compile(
-    r"response.?format|text\.format|json.?schema|json.?object|response_?schema"
-    r"|structured.?output"
-    r"|output_?(format|config)|guided.?decoding|grammar|invalid schema",
-    re.IGNORECASE,
-)
-_FEATURES: Final = re.compile(
-    r"schema.{0,80}(features?|keywords?|propert|not permitted|not supported by|contain)"
-    r"|xgrammar|outlines|unsupported schema|(min|max)(Items|Length|imum)|pattern|anyOf",
-    re.IGNORECASE,
-)
-_STRICT: Final = re.compile(
-    r"\bstrict\b|additionalProperties|'required' is required", re.IGNORECASE
-)
-_TOO_LARGE: Final = re.compile(
-    r"too (large|high|big|long)|at most|above|exceed|less than|maximum|<=|limit of",
-    re.IGNORECASE,
-)
 _REASONING: Final = re.compile(
     r"max_tokens.{0,40}with this model.{0,40}max_completion_tokens", re.IGNORECASE
 )
@@ -97,69 +59,6 @@ with a schema any more."""
 
 ENOUGH: Final = 12
 """Replies from which on it is judged whether a schema has any effect."""
-
-_COMMON: Final = re.compile(r"[a-z]+")
-"""Names that are also words of English: they count only in quotes, or as a place."""
-_PLAINLY_NAMED: Final = frozenset({"temperature"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What a call sent, as far as an endpoint may refuse it."""
-
-    shape: Shape
-    names: frozenset[str] = frozenset()
-    room: int = 0  #: tokens for reasoning in its limit
-    task: int = 0  #: number of its task; 0: of none
-
-
-def _structure(shape: Shape, words: str) -> Step | None:
-    """Strict schema, schema, JSON object, words alone."""
-    is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if shape.structure is Structure.SCHEMA and _STRICT.search(words):
-        return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
-    match shape.structure:
-        case Structure.SCHEMA | Structure.LOOSE:
-            return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
-        case Structure.OBJECT:
-            return Structure.TEXT.value, replace(shape, structure=Structure.TEXT)
-        case Structure.TEXT:
-            return None
-
-
-def _system(shape: Shape, words: str) -> Step | None:
-    """Role system, role developer, the beginning of the first user message."""
-    match shape.system:
-        case "system" if not _TEMPLATE.search(words):
-            return "developer", replace(shape, system="developer")
-        case "system" | "developer":
-            return "user", replace(shape, system="user")
-        case "user":
-            return None
-
-
-def _packed(shape: Shape, words: str) -> Step | None:
-    """Vectors in base64, vectors as numbers."""
-    del words
-    return (None, replace(shape, packed=False)) if shape.packed else None
-
-
-def _room(shape: Shape, words: str) -> Step | None:
-    """A token limit with room for reasoning, the job's own."""
-    del words
-    return ("the job's limit", replace(shape, room=False)) if shape.room else None
-
-
-STEPS: Final[Mapping[str, Callable[[Shape, str], Step | None]]] = {
-    FORMAT: _structure,
-    SYSTEM: _system,
-    PACKED: _packed,
-    ROOM: _room,
-}
-"""What follows the refusal of each; `None`: there is nothing plainer. The names of the
-token limit follow one another (`Ladder._limit`); every other field is left out."""
 
 
 class Ladder:
@@ -460,61 +359,3 @@ def _as(kind: type[AttemptError], error: AttemptError) -> AttemptError:
         headers=error.headers,
         was_sent=error.was_sent,
     )
-
-
-def refused_in(
-    complaint: Complaint, words: str, sent: Sent, *, is_form: bool
-) -> tuple[str, ...]:
-    """Which of the fields that were sent an endpoint refuses, by its own words.
-
-    A field that the body names as such decides. Otherwise a name counts that stands in
-    a sentence of refusal; names that are words of English only in quotes.
-
-    Args:
-        complaint: the body of the refusal.
-        words: its sentence, or what there is instead.
-        sent: what the call sent.
-        is_form: whether the words are of a kind that is about the reply's form.
-    """
-    places = [_named(field, words, sent.names) for field in complaint.fields]
-    named = [name for name in places if name is not None]
-    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
-    if not named and _REFUSING.search(f"{code} {words}"):
-        named = [name for name in sorted(sent.names) if _is_in(name, words)]
-        if SYSTEM in sent.names and _SYSTEM.search(words):
-            named.append(SYSTEM)
-    elif not named and _TOO_LARGE.search(words):
-        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
-    if not named and is_form:
-        named = [name for name in (FORMAT, PACKED) if name in sent.names]
-    limits = [name for name in named if name in LIMITS]
-    if limits and _TOO_LARGE.search(f"{complaint.code} {words}"):
-        # the number is at fault, not its name
-        others = [name for name in named if name not in LIMITS]
-        named = [*others, ROOM] if sent.room and sent.shape.room else others
-    return tuple(dict.fromkeys(named))
-
-
-_NAMES: Final = {"effort": "reasoning_effort", "instructions": SYSTEM}
-"""Names of the Responses form, where `reasoning.effort` is a field of a field."""
-
-
-def _named(field: str, words: str, names: Collection[str]) -> str | None:
-    """The field of ours that a body means by *field*, such as `body.temperature`."""
-    steps = [_NAMES.get(step, step) for step in re.split(r"[.\[\]]+", field) if step]
-    for step in steps:
-        if step in names:
-            return step
-    if "messages" in steps and SYSTEM in names and _SYSTEM.search(f"{field} {words}"):
-        return SYSTEM
-    if FORMAT in names and _FORMAT.search(field):
-        return FORMAT
-    return None
-
-
-def _is_in(name: str, words: str) -> bool:
-    if name in {SYSTEM, FORMAT}:
-        return name == FORMAT and bool(_FORMAT.search(words))
-    if _COMMON.fullmatch(name) and name not in _PLAINLY_NAMED:
-        return bool(re.search(rf"""['"`]{name}['"`]""", words))
-    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words))

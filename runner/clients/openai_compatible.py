@@ -18,8 +18,9 @@ import httpx
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
 from runner.clients.http_sender import COMPRESSIONS, HttpSender
-from runner.clients.ladder import Ladder, Sent
+from runner.clients.ladder import Ladder
 from runner.clients.options import ClientOptions
+from runner.clients.refused_fields import Sent
 from runner.clients.secret import Secret
 from runner.clients.tally import Tally
 from runner.errors import AttemptError, UsageError

@@ -20,10 +20,11 @@ from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.exchange import Exchange
 from runner.clients.http_refusal import one_line, refusal
 from runner.clients.http_sender import HttpSender
-from runner.clients.ladder import Ladder, Sent
+from runner.clients.ladder import Ladder
 from runner.clients.litellm_library import QUIET, check, library, sending
 from runner.clients.litellm_words import completion, embedding, rerank
 from runner.clients.options import ClientOptions
+from runner.clients.refused_fields import Sent
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
 from runner.errors import (

@@ -23,7 +23,6 @@ from store.events import (
     Entry,
     Input,
     LimitObserved,
-    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -38,6 +37,7 @@ from store.events import (
     TasksReopened,
 )
 from store.manifest import PlannedTask, manifest_bytes
+from store.refused import ParameterRefused
 from store.stopping import ComparisonDecided, Stopping
 
 PART = Blob(

@@ -10,7 +10,8 @@ import pytest
 
 from runner import errors as e
 from runner.clients.http_refusal import refusal
-from runner.clients.ladder import IGNORED, KNOWN, Ladder, Sent
+from runner.clients.ladder import IGNORED, KNOWN, Ladder
+from runner.clients.refused_fields import Sent
 from runner.parameters import Parameters
 from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Message, Part, Schema

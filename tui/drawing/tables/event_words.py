@@ -28,7 +28,6 @@ from store.events import (
     CommandRejected,
     Event,
     LimitObserved,
-    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -43,6 +42,7 @@ from store.events import (
     TasksReopened,
     Unknown,
 )
+from store.refused import ParameterRefused
 from store.stopping import ComparisonDecided
 from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money
 from tui.drawing.tables.task_columns import task_name

@@ -15,9 +15,10 @@
         AuthFailed          401, 403: the key is wrong: stop the endpoint
         Expired             its batch ended without it: again, with the next
         FormRefused         the endpoint has not the form asked for: again, plainer
+        FormMissed          the model's reply broke the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
         ContentFiltered     refused with an error status: never again
-        SchemaMismatch      the content is not what was asked: re-ask, if allowed
+        SchemaMismatch      the reply is not of the form, in no plainer one: never again
         BudgetExceeded      no money left for it: not sent
         Cancelled           a person or a shutdown ended it
 
@@ -107,6 +108,13 @@ class Expired(AttemptError):
 
 class FormRefused(AttemptError):
     """The endpoint does not take the form that the reply was asked in."""
+
+
+class FormMissed(AttemptError):
+    """The endpoint made a reply, found that it breaks the form, and kept it back.
+
+    The request is at fault, not the server: the same one would end the same way.
+    """
 
 
 class ContextTooLong(AttemptError):

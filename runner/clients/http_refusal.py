@@ -21,10 +21,10 @@ from runner.errors import (
     BadRequest,
     ContentFiltered,
     ContextTooLong,
+    FormMissed,
     FormRefused,
     Overloaded,
     RateLimited,
-    SchemaMismatch,
     ServerError,
     Timeout,
 )
@@ -62,9 +62,14 @@ _CONTEXT = re.compile(
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
 _MISMATCH = re.compile(
-    r"json_validate_failed|does not match the expected schema", re.IGNORECASE
+    r"json_validate_failed|does not match the expected (schema|\S+ format)"
+    r"|failed to parse input at pos",
+    re.IGNORECASE,
 )
-"""What Groq says where the model's reply was not of the form that was asked."""
+"""What endpoints say that checked the model's reply and found another form. Groq, with
+status 400: "json_validate_failed"; llama.cpp, with status 500, where its output was cut
+in the middle of JSON: "The model produced output that does not match the expected
+peg-native format", and in older builds "Failed to parse input at pos 8"."""
 _FORM = re.compile(
     r"response.?format|json.?schema|response_?schema|output_?(format|config)"
     r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
@@ -102,7 +107,12 @@ RULES: Final[tuple[Rule, ...]] = (
         error=ContextTooLong,
         advice="shorten the prompt or choose a model that takes more",
     ),
-    Rule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
+    Rule(
+        statuses=range(400, 501),
+        words=_MISMATCH,
+        error=FormMissed,
+        advice="its reply broke the form; asked again in a plainer one",
+    ),
     Rule(
         statuses=range(400, 501),
         words=_FORM,

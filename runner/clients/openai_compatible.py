@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, NamedTuple, assert_never
+from typing import Final, NamedTuple, TypeVar, assert_never
 
 import httpx
 
@@ -21,7 +21,7 @@ from runner.clients.options import ClientOptions
 from runner.clients.secret import Keyring, Secret
 from runner.clients.tally import Tally
 from runner.errors import AttemptError, MalformedReply, UsageError
-from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
+from runner.request import ChatRequest, EmbedRequest, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
@@ -32,6 +32,8 @@ from runner.wire import (
     encode_embed,
     encode_rerank,
 )
+
+Rung = TypeVar("Rung")
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
@@ -50,6 +52,7 @@ class _Written(NamedTuple):
     content: bytes
     form: str  #: of the reply
     met: Callable[[AttemptError], AttemptError]  #: what an error means for this form
+    answered: Callable[[], None]  #: counts a reply in this form
 
 
 class OpenAICompatibleClient:
@@ -69,6 +72,7 @@ class OpenAICompatibleClient:
         }
         structures = Structure if options.structured else (Structure.TEXT,)
         self._structures = Ladder(*structures)
+        self._unstructured = Ladder(Structure.TEXT)
         self._packings = Ladder(True, False)  # noqa: FBT003 - the two rungs are bools
         self._rankings = Ladder(None)
         self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
@@ -83,7 +87,7 @@ class OpenAICompatibleClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 the key.
         """
-        written = self._written(call.request)
+        written = self._written(call)
         request = httpx.Request(
             "POST", written.url, headers=self._headers, content=written.content
         )
@@ -100,6 +104,7 @@ class OpenAICompatibleClient:
             except MalformedReply as error:
                 error.status = status
                 raise
+            written.answered()
             return Received(
                 body=body,
                 form=written.form,
@@ -108,24 +113,31 @@ class OpenAICompatibleClient:
                 headers=headers or None,
             )
 
-    def _written(self, request: Request) -> _Written:
-        match request:
+    def _written(self, call: Call) -> _Written:
+        match request := call.request:
             case ChatRequest():
-                structure = self._structures.rung if request.schema else Structure.TEXT
-                form, met = OPENAI_CHAT, partial(self._structures.met, asked=structure)
+                ladder = self._structures if request.schema else self._unstructured
+                structure = ladder.below(call.plainer)
                 content = encode_chat(
                     request, self._model, structure=structure, limit=self._limit
                 )
+                return self._ready(OPENAI_CHAT, content, ladder, structure)
             case EmbedRequest():
                 packed = self._packings.rung
-                form, met = OPENAI_EMBEDDINGS, partial(self._packings.met, asked=packed)
                 content = encode_embed(request, self._model, packed=packed)
+                return self._ready(OPENAI_EMBEDDINGS, content, self._packings, packed)
             case RerankRequest():
-                form, met = RERANK, partial(self._rankings.met, asked=None)
                 content = encode_rerank(request, self._model)
+                return self._ready(RERANK, content, self._rankings, None)
             case _:
                 assert_never(request)
-        return _Written(self._urls[form], content, form, met)
+
+    def _ready(
+        self, form: str, content: bytes, ladder: Ladder[Rung], asked: Rung
+    ) -> _Written:
+        met = partial(ladder.met, asked=asked)
+        answered = partial(ladder.answered, asked)
+        return _Written(self._urls[form], content, form, met, answered)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

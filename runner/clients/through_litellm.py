@@ -104,6 +104,7 @@ class LiteLLMClient:
             model=model
         )
         self._structures = Ladder(*(Structure if takes_schema else (Structure.TEXT,)))
+        self._unstructured = Ladder(Structure.TEXT)
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -113,11 +114,13 @@ class LiteLLMClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 a key.
         """
-        structure = self._structure(call.request)
+        ladder = self._ladder(call.request)
+        structure = ladder.below(call.plainer)
         exchange = Exchange(self._sender_for, self._tally)
-        with self._tally.attempt(), self._translated(exchange, structure):
+        with self._tally.attempt(), self._translated(exchange, ladder, structure):
             with sending(exchange.send):
                 made = await self._asked(call.request, structure)
+            ladder.answered(structure)
             form, body = _stored(call.request, made, exchange.body)
             body = self._keys.mask_bytes(body)
             return Received(
@@ -128,10 +131,10 @@ class LiteLLMClient:
                 headers=exchange.headers or None,
             )
 
-    def _structure(self, request: Request) -> Structure:
-        """How the form of the reply is asked for; only chats have one."""
+    def _ladder(self, request: Request) -> Ladder[Structure]:
+        """The forms of reply there are to ask for; only chats have several."""
         has_schema = isinstance(request, ChatRequest) and request.schema is not None
-        return self._structures.rung if has_schema else Structure.TEXT
+        return self._structures if has_schema else self._unstructured
 
     async def _asked(self, request: Request, structure: Structure) -> Any:  # noqa: ANN401 - litellm's own classes
         """What litellm makes of the reply."""
@@ -158,13 +161,15 @@ class LiteLLMClient:
         return self._senders[origin]
 
     @contextmanager
-    def _translated(self, exchange: Exchange, structure: Structure) -> Iterator[None]:
+    def _translated(
+        self, exchange: Exchange, ladder: Ladder[Structure], structure: Structure
+    ) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises
             # The cause is dropped: litellm's errors carry the request with its key.
             meaning = self._meaning(error, exchange)
-            raise self._structures.met(meaning, structure) from None
+            raise ladder.met(meaning, structure) from None
 
     def _meaning(self, error: Exception, exchange: Exchange) -> AttemptError:
         """What *error* stands for.

@@ -35,7 +35,7 @@ from runner.plan import task_of
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
-from runner.wire import decode_reply, skeleton
+from runner.wire import Structure, decode_reply, skeleton
 from store.clock import Clock
 from store.events import (
     AttemptAnswered,
@@ -202,6 +202,8 @@ class Attempts:
         work, request = item.work, self._request(item)
         payload, blobs, item.asked = skeleton(request, work.model)
         item.attempt += 1
+        if isinstance(request, ChatRequest) and request.schema is not None:
+            work.rungs = len(Structure) - 1
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
@@ -212,7 +214,11 @@ class Attempts:
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         return Call(
-            task=item.task, request=request, attempt=item.attempt, asked=item.asked
+            task=item.task,
+            request=request,
+            attempt=item.attempt,
+            asked=item.asked,
+            plainer=self._scheduler.plainer(work),
         )
 
     async def go_on(self, started: AttemptStarted) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runner import errors as e
+from runner.limits.breaker import Witness, is_internal
 from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
@@ -22,6 +23,11 @@ PATIENCE_S = 60.0
 """A retry that is due for longer goes before later stages; its deadline is running."""
 
 
+MANY = 20
+"""Answers to others that make a failure the request's own."""
+HARDLY_ANY = 0.05
+"""Failures on others, of those answers. Where a server fails on a fifth of all calls by
+chance, one call in a hundred looks alone, and it has failed three times before."""
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
 
@@ -42,6 +48,9 @@ class Work:
     among: int = 0  #: calls in flight beside it when it was sent
     due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+    rungs: int = 0  #: plainer forms of reply that its request has
+    plainer: int = 0  #: how many of them the next attempt goes down
+    witness: Witness | None = None  #: of its endpoint when it first answered 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +268,26 @@ class Lane:
             f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
             f"more than {deadline_s:,.0f} s (--deadline-s)"
         )
+
+    def blames(self, work: Work, error: e.AttemptError) -> bool:
+        """Whether a failed attempt is the request's fault, not the server's.
+
+        A request is to blame where its server has answered many others since it first
+        failed on this one, and failed on hardly any. From the second failure on, and
+        at once where a reply broke the form, the next attempt asks for a plainer form.
+        """
+        if isinstance(error, e.FormMissed):
+            work.plainer += 1
+        if not is_internal(error) or self.limits.batched:
+            return False
+        seen = self.endpoint.breaker.witness
+        if work.witness is None:
+            work.witness = seen
+        same = work.failures[e.ServerError]
+        work.plainer += same > 1
+        answers = seen.answers - work.witness.answers
+        others = seen.server_errors - work.witness.server_errors - (same - 1)
+        return answers >= MANY and others <= answers * HARDLY_ANY
 
     def mark_paused(self, pauses: Collection[Scope]) -> None:
         """Hold back what *pauses* name by stage and model, and nothing else."""

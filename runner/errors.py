@@ -14,7 +14,8 @@
         BadRequest          other 4xx: the request itself is wrong: never again
         AuthFailed          401, 403: the key is wrong: stop the endpoint
         Expired             its batch ended without it: again, with the next
-        FormRefused         the endpoint has not the form asked for: again, plainer
+        FormRefused         the endpoint does not take a parameter: again, without it
+        OptionRefused       ... which a person set: stop, and leave tasks open
         FormMissed          the model's reply broke the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
         ContentFiltered     refused with an error status: never again
@@ -107,7 +108,11 @@ class Expired(AttemptError):
 
 
 class FormRefused(AttemptError):
-    """The endpoint does not take the form that the reply was asked in."""
+    """The endpoint does not take a parameter that the request can do without."""
+
+
+class OptionRefused(AttemptError):
+    """The endpoint does not take a parameter that a person set."""
 
 
 class FormMissed(AttemptError):

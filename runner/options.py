@@ -20,6 +20,7 @@ import tomli_w
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -30,6 +31,16 @@ from pydantic import (
 from runner.clients.route import is_offline
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
+from runner.parameters import (
+    ABSENT,
+    OMITTABLE,
+    Parameters,
+    check_body,
+    check_headers,
+    decoded,
+    headers_of,
+    json_object,
+)
 from store.stopping import Stopping
 
 BASELINE = "baseline/lexical"
@@ -74,11 +85,63 @@ ModelName: TypeAlias = Annotated[str, AfterValidator(_on_one_line)]
 Variable: TypeAlias = Annotated[str | None, AfterValidator(_variable)]
 
 
-class ModelOptions(BaseModel):
-    """What a configuration file may set for one model; None: as for the run."""
+def _one_word(value: str | None) -> str | None:
+    """An empty word is none, as of an unset variable."""
+    if value is not None and not re.fullmatch(r"[\w.:-]+", value):
+        raise ValueError(f"{value!r} is not one word")
+    return value
+
+
+def _table(value: object) -> object:
+    return None if value is None else json_object(value)
+
+
+def _table_or_none(value: object) -> object:
+    return value if value == ABSENT else _table(value)
+
+
+None_: TypeAlias = Literal["none"]
+"""How a parameter is written that is not to be sent."""
+Word: TypeAlias = Annotated[str | None, AfterValidator(_one_word)]
+Body: TypeAlias = Annotated[
+    str | None, AfterValidator(check_body), BeforeValidator(_table)
+]
+Headers: TypeAlias = Annotated[
+    str | None, AfterValidator(check_headers), BeforeValidator(_table)
+]
+
+
+class ParameterOptions(BaseModel):
+    """Parameters of requests, for a run or for one model of it.
+
+    Tables are held as JSON, which is what `run.toml` shows: TOML has no null.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    temperature: None_ | Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = (
+        Field(None, description="of sampling; none: not sent")
+    )
+    max_output_tokens: None_ | Annotated[int, Field(ge=1)] | None = Field(
+        None, description="longest reply in tokens; none: not sent"
+    )
+    top_p: None_ | Annotated[float, Field(ge=0, le=1)] | None = None
+    reasoning_effort: Word = Field(None, description="such as low, medium or high")
+    thinking: Annotated[str | None, BeforeValidator(_table_or_none)] = Field(
+        None, description="table that turns reasoning on or off"
+    )
+    service_tier: Word = Field(None, description="such as flex or priority")
+    extra_body: Body = Field(None, description="further fields of the request")
+    extra_headers: Headers = Field(None, description="further headers, by name")
+
+
+_WORDS = ("top_p", "reasoning_effort", "thinking", "service_tier")
+
+
+class ModelOptions(ParameterOptions):
+    """What a configuration file may set for one model; None: as for the run."""
+
+    seed: None_ | int | None = Field(None, description="of sampling; none: not sent")
     base_url: str | None = None
     api_key_env: Variable = None
     concurrency: int | None = Field(None, ge=1, le=MOST_CALLS)
@@ -99,10 +162,8 @@ class ModelOptions(BaseModel):
         return self
 
 
-class RunOptions(BaseModel):
+class RunOptions(ParameterOptions):
     """Everything about a run that is not a setting of its job."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: tuple[ModelName, ...] = Field((BASELINE,), min_length=1)
     judge_model: ModelName = Field(
@@ -172,6 +233,11 @@ class RunOptions(BaseModel):
     were made, between looks that showed them (anthropic-sdk-python, issue 1432)."""
     batch_price_factor: float = Field(
         0.5, gt=0, le=1, description="what a batch costs of the price of single calls"
+    )
+    model_seed: int | None = Field(None, description="seed of sampling")
+    drop_refused: bool = Field(
+        default=False,
+        description="leave out what an endpoint refuses, even if it was set here",
     )
     seed: int = Field(0, description="of the jitter between retries")
     models: Mapping[str, ModelOptions] = Field(default_factory=dict)
@@ -246,6 +312,33 @@ class RunOptions(BaseModel):
                 "rpm": own.rpm or self.rpm,
                 "tpm": own.tpm or self.tpm,
             }
+        )
+
+    def parameters_of(self, model: str) -> Parameters:
+        """The parameters of requests to one model; the run's where it has none."""
+        own = self.models.get(model, ModelOptions())
+        named: dict[str, Any] = {
+            name: getattr(own, name)
+            if getattr(own, name) is not None
+            else getattr(self, name)
+            for name in (*OMITTABLE, *_WORDS)
+        }
+        named["seed"] = self.model_seed if own.seed is None else own.seed
+        absent = {name for name in OMITTABLE if named[name] == ABSENT}
+        # an effort of "none" is a word of OpenAI's own
+        sent = {
+            name: None if value == ABSENT and name != "reasoning_effort" else value
+            for name, value in named.items()
+        }
+        body = {**decoded(self.extra_body), **decoded(own.extra_body)}
+        headers = dict(headers_of(self.extra_headers))
+        return Parameters(
+            **sent,
+            extra_body=json_object(body),
+            extra_headers=tuple(
+                sorted((headers | dict(headers_of(own.extra_headers))).items())
+            ),
+            absent=frozenset(absent),
         )
 
     def is_batched(self, model: str) -> bool:

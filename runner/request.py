@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from runner.parameters import NOTHING_SET, Parameters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -48,6 +50,13 @@ class ChatRequest:
     max_tokens: int
     temperature: float | None = 0.0  #: None: leave it to the endpoint
     schema: Schema | None = None  #: None: free text
+    room: int = 0  #: tokens for reasoning beyond `max_tokens`; not part of its hash
+    parameters: Parameters = NOTHING_SET
+
+    @property
+    def limit(self) -> int:
+        """Output tokens at most, reasoning included."""
+        return self.max_tokens + self.room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +68,7 @@ class EmbedRequest:
     purpose: Literal["query", "document"] | None = None
     """What the texts are for, for the providers that embed the two differently; None:
     both or neither. Models that want a prefix instead get it in the text."""
+    parameters: Parameters = NOTHING_SET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +78,7 @@ class RerankRequest:
     query: str
     documents: tuple[str, ...]
     top_n: int | None = None  #: only the best so many; None: all of them
+    parameters: Parameters = NOTHING_SET
 
 
 Request: TypeAlias = ChatRequest | EmbedRequest | RerankRequest

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from runner.clients.route import is_offline
 from runner.job import Job, Stage
+from runner.money.catalogue import most_output_tokens
 from runner.options import BASELINE, RunOptions
 from runner.plan import Roles
+from runner.terms import Terms, terms_of
 from runner.work import Work
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -35,6 +38,24 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
     return {
         OPTIONS[role]: tuple(of_role) if role == "subject" else of_role[0]
         for role, of_role in models.items()
+    }
+
+
+def terms(work: Work, options: RunOptions) -> dict[str, Terms]:
+    """How every model of a run is asked; those that answer offline as usual.
+
+    Raises:
+        UsageError: a parameter cannot be left out of one's requests.
+    """
+    return {
+        model: terms_of(
+            model,
+            options.parameters_of(model),
+            most_output=most_output_tokens(model),
+            settings=work.settings,
+        )
+        for model in assigned(work.job, options).all_models
+        if not is_offline(model)
     }
 
 

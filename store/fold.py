@@ -33,6 +33,7 @@ from store.events import (
     CommandRejected,
     Event,
     LimitObserved,
+    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -205,6 +206,7 @@ class Fold:
                 | CommandApplied()
                 | ScoringRecorded()
                 | ComparisonDecided()
+                | ParameterRefused()
                 | OfBatch()
             ):
                 pass  # found by their marks

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from store.batch_view import OpenBatches, open_batches
 from store.errors import CorruptLog, NotALog
 from store.estimates import Signs
-from store.events import Recorded, RunStarted, ScoringRecorded
+from store.events import ParameterRefused, Recorded, RunStarted, ScoringRecorded
 from store.failures import error_counts
 from store.outlook import Outlook, SoFar, outlook
 from store.pauses import Pause, paused_by, pauses
@@ -143,6 +143,7 @@ class Status:
     why: str | None  #: why it was drained, as a sentence
     batches: OpenBatches  #: at a provider
     outlook: Outlook | None  #: None: there was no estimate, or not all is planned
+    refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
@@ -176,6 +177,20 @@ def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
         for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
         if isinstance(recorded.event, ScoringRecorded)
     ]
+
+
+def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]:
+    """The parameters that endpoints refused, oldest first, each fact once.
+
+    The shards of a run find out by themselves, so a union has some of them twice.
+    """
+    found: dict[tuple[str, str, str, str | None, str], ParameterRefused] = {}
+    for recorded in recorded_rows(conn, SQL["marked"], ("parameter_refused", 0, -1)):
+        event = recorded.event
+        if isinstance(event, ParameterRefused):
+            key = (event.endpoint, event.model, event.name, event.instead, event.how)
+            found.setdefault(key, event)
+    return tuple(found.values())
 
 
 def newest_scoring(conn: sqlite3.Connection) -> Recorded | None:
@@ -287,6 +302,7 @@ def status(conn: sqlite3.Connection) -> Status:
         outlook=outlook(first.expected, run.consumed, lanes, so_far)
         if first.expected is not None and run.exhausted
         else None,
+        refused=refused_parameters(conn),
     )
 
 

@@ -27,11 +27,12 @@ from runner.batch.ids import key_of
 from runner.batch.link import Link
 from runner.batch.openai import PAGE, SKEW_S, received
 from runner.clients.client import Received
+from runner.clients.ladder import Ladder
 from runner.clients.openai_compatible import endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import Expired, MalformedReply
 from runner.request import ChatRequest
-from runner.wire import ANTHROPIC_MESSAGES, UNREADABLE, Structure, encode_messages
+from runner.wire import ANTHROPIC_MESSAGES, UNREADABLE, Shape, encode_messages
 from store.batches import Outcome
 
 ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"
@@ -123,11 +124,15 @@ class AnthropicBatches:
         headers = {"anthropic-version": VERSION}
         if key is not None:
             headers["x-api-key"] = key.reveal()
-        self._link = Link(endpoint_url(base_url), headers, options)
+        endpoint = endpoint_url(base_url)
+        self.ladder = options.ladder or Ladder(
+            endpoint, model, structured=options.structured
+        )
+        self._link = Link(endpoint, headers, options)
 
-    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+    def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
-        return encode_messages(request, self._model, structure=structure)
+        return encode_messages(request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> None:
         """Nothing: the requests go with the batch."""

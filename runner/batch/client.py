@@ -25,7 +25,6 @@ from runner.batch.endpoint import BatchEndpoint
 from runner.batch.ids import Asked
 from runner.batch.known import Known
 from runner.clients.client import Call, ClientStatistics, Left, Received, Unsent
-from runner.clients.ladder import Ladder
 from runner.clients.tally import Tally
 from runner.errors import (
     AttemptError,
@@ -33,7 +32,7 @@ from runner.errors import (
     Expired,
 )
 from runner.request import ChatRequest
-from runner.wire import Structure
+from runner.wire import Shape
 from store.batches import (
     BatchCreated,
     BatchPrepared,
@@ -55,7 +54,6 @@ class Habits:
 
     size: int  #: requests, at most
     patience: Patience  #: how they are waited for
-    structured: bool = True  #: put the schema of a reply to the provider
     adopts: bool = False  #: takes over batches that a lost log of the run had
 
 
@@ -78,8 +76,7 @@ class BatchClient:
         self._log = setting.log
         self._clock = setting.clock
         self._size = min(habits.size, endpoint.bounds.requests)
-        structures = Structure if habits.structured else (Structure.TEXT,)
-        self._structures = Ladder(*structures)
+        self._ladder = endpoint.ladder
         self._tally = Tally()
         self._gathering: dict[str | None, Batch] = {}
         """By the provider's id of what is taken over; None: of what is to be sent."""
@@ -112,12 +109,12 @@ class BatchClient:
             Left: The process ends, or the endpoint is out, and the batch goes on.
             Unsent: The provider never had the batch.
         """
-        structure = self._structure(call)
+        sent = self._ladder.sent(call.request)
         taken_up = self._told.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
             if taken_up is None and self._adoption is not None:
                 await self._adoption.look(batch.key for batch in self._under_way)
-            batch, told = taken_up or self._join(call, structure)
+            batch, told = taken_up or self._join(call, sent.shape)
             del call  # its texts are not to be held for a day
             if not batch.is_led:
                 await self._lead(batch)
@@ -125,20 +122,13 @@ class BatchClient:
                 case Received() as received:
                     return received
                 case AttemptError() as error:
-                    raise self._structures.met(error, structure)
+                    raise self._ladder.met(error, sent)
                 case Left(why=why):
                     raise Left(why)
                 case Unsent():
                     raise Unsent
 
-    def _structure(self, call: Call) -> Structure:
-        request = call.request
-        has_schema = isinstance(request, ChatRequest) and request.schema is not None
-        return self._structures.rung if has_schema else Structure.TEXT
-
-    def _join(
-        self, call: Call, structure: Structure
-    ) -> tuple[Batch, asyncio.Future[Told]]:
+    def _join(self, call: Call, shape: Shape) -> tuple[Batch, asyncio.Future[Told]]:
         """A place for the call in the batch that is being gathered."""
         if not isinstance(call.request, ChatRequest):
             raise BadRequest("Only chats are asked by batches.")
@@ -150,7 +140,7 @@ class BatchClient:
         if orphan is not None:
             batch = self._open_to(0, orphan.batch)
             return batch, batch.gather(asked, b"", orphan.item)
-        body = self._endpoint.encode(call.request, structure)
+        body = self._endpoint.encode(call.request, shape)
         batch = self._open_to(len(body))
         return batch, batch.gather(asked, body)
 

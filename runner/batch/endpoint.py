@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from runner.clients.client import Received
+from runner.clients.ladder import Ladder
 from runner.errors import AttemptError
 from runner.request import ChatRequest
-from runner.wire import Structure
+from runner.wire import Shape
 from store.batches import Outcome
 
 ItemOutcome: TypeAlias = Received | AttemptError
@@ -78,8 +79,9 @@ class BatchEndpoint(Protocol):
 
     form: str  #: a name of `runner.batch.opening.FORMS`
     bounds: Bounds
+    ladder: Ladder  #: what the provider takes
 
-    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+    def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
         ...
 

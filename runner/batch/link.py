@@ -12,7 +12,6 @@ import msgspec
 from runner.clients.http_refusal import refusal
 from runner.clients.http_sender import COMPRESSIONS, HttpSender, Refused
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring
 from runner.errors import AttemptError, MalformedReply
 from runner.wire import UNREADABLE
 
@@ -35,9 +34,9 @@ class Link:
             "accept-encoding": COMPRESSIONS,
             "user-agent": "siftlog",
             **headers,
+            **options.headers,
         }
-        keys = Keyring(options.api_key) if options.api_key else Keyring()
-        self._sender = HttpSender(base_url, options, keys)
+        self._sender = HttpSender(base_url, options, options.keys)
 
     async def get(
         self, path: str, into: type[_T], query: Mapping[str, str] | None = None

@@ -23,11 +23,12 @@ from runner.batch.endpoint import (
 )
 from runner.batch.link import Link
 from runner.clients.client import Received
+from runner.clients.ladder import Ladder
 from runner.clients.openai_compatible import OPENAI_URL, PATHS, endpoint_url
 from runner.clients.options import ClientOptions
 from runner.errors import AttemptError, BadRequest, Expired, MalformedReply, RateLimited
 from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, UNREADABLE, Structure, decode_reply, encode_chat
+from runner.wire import OPENAI_CHAT, UNREADABLE, Shape, decode_reply, encode_chat
 from store.batches import Outcome
 
 PAGE: Final = "100"
@@ -119,16 +120,18 @@ class OpenAIBatches:
         self._model = model.removeprefix("openai/")
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         endpoint = endpoint_url(base_url)
-        self._limit: Final = (
-            "max_completion_tokens" if endpoint == OPENAI_URL else "max_tokens"
+        self.ladder = options.ladder or Ladder(
+            endpoint, model, structured=options.structured
         )
+        if endpoint == OPENAI_URL:
+            self.ladder.begin_with("max_completion_tokens")
         key = options.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.reveal()}"}
         self._link = Link(endpoint, headers, options)
 
-    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
+    def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
-        return encode_chat(request, self._model, structure=structure, limit=self._limit)
+        return encode_chat(request, self._model, shape)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:
         """Upload the requests as a file of the key's name."""

@@ -19,6 +19,8 @@ FORMS: Final = ("openai", "anthropic")
 """Named after the providers that they are of."""
 
 ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
+ANTHROPIC_ADDRESSES: Final = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+"""In this order, as litellm reads them for single calls."""
 
 
 def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
@@ -34,27 +36,31 @@ def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
     from runner.batch.openai import OpenAIBatches  # noqa: PLC0415 - see above
 
     provider = model.partition("/")[0]
-    if provider not in FORMS and options.base_url is None:
+    if options.base_url is not None:
+        # an address is one of OpenAI's form, whatever the model is called there
+        return OpenAIBatches(model, options)
+    if provider not in FORMS:
         raise UsageError(
             f"{model} cannot be asked by batches, only openai/..., anthropic/... and "
             "what --base-url serves in OpenAI's form; run without --batch."
         )
     if provider == AnthropicBatches.form:
-        return AnthropicBatches(model, replace(options, api_key=_key(options)))
+        return AnthropicBatches(model, _at_anthropic(options))
     return OpenAIBatches(model, options)
 
 
-def _key(options: ClientOptions) -> Secret | None:
-    """The key that was named, or Anthropic's own for Anthropic's own address."""
-    if options.api_key is not None or options.base_url is not None:
-        return options.api_key
+def _at_anthropic(options: ClientOptions) -> ClientOptions:
+    """Anthropic's address and key, from the variables that its own clients read."""
+    found = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
+    base_url = next(filter(None, found), None)
     key = options.environment.get(ANTHROPIC_KEY)
-    if not key:
+    api_key = options.api_key or (Secret(key) if key else None)
+    if api_key is None and base_url is None:
         raise UsageError(
             f"Anthropic's batches need a key: set {ANTHROPIC_KEY} in the environment "
             "or in .env."
         )
-    return Secret(key)
+    return replace(options, api_key=api_key, base_url=base_url)
 
 
 def open_batch_clients(

@@ -9,6 +9,7 @@ from typing import Any
 from runner.clients.secret import Secret
 from runner.errors import RunnerError, UsageError
 from runner.options import read_toml
+from runner.parameters import headers_of, variable_in
 
 _OVERLAP = 1 << 14
 """Bytes of a piece that are looked at once more with the next: no key is longer."""
@@ -28,6 +29,9 @@ def _variables(options: Mapping[str, Any]) -> Iterator[str]:
             yield from _variables(value)
         elif name == "api_key_env":
             yield str(value)
+        elif name == "extra_headers":
+            found = (variable_in(header) for _, header in headers_of(str(value)))
+            yield from (variable for _, variable in filter(None, found))
 
 
 def _set(

@@ -125,7 +125,34 @@ who_answers = together(
 """Which models are asked, and how often: fixed for a run once it has begun."""
 
 
+parameters = together(
+    option("--temperature", help="Of sampling; none: not sent."),
+    option("--top-p", help="Of sampling; none: not sent."),
+    option("--model-seed", type=int, help="Seed of sampling."),
+    option("--reasoning-effort", help="As the model knows it: low, medium, high, ..."),
+    option("--thinking", metavar="JSON", help="Turns reasoning on or off."),
+    option("--service-tier", help="As the provider knows it: flex, priority, ..."),
+    option(
+        "--extra-body", metavar="JSON", help="Further fields of requests, as an object."
+    ),
+    option(
+        "--extra-headers",
+        metavar="JSON",
+        help="Further headers, as an object; env:NAME is a variable's value.",
+    ),
+    option(
+        "--drop-refused/--no-drop-refused",
+        default=None,
+        help="Leave out a parameter that was set here and that the endpoint refuses, "
+        "instead of stopping.",
+    ),
+)
+"""Parameters of requests, for every model without its own. A job's longest reply is its
+own setting; max_output_tokens in a file outranks that."""
+
+
 engine_options = together(
+    parameters,
     option("--base-url", help="Address of an OpenAI-compatible endpoint."),
     option("--api-key-env", help="Variable with the key.  [openai/: OPENAI_API_KEY]"),
     option(

@@ -76,6 +76,7 @@ def status_json(present: Present) -> dict[str, Any]:
             for lane in status.lanes
         ],
         "limits": [limits_json(limits) for limits in status.limits],
+        "refused": [asdict(fact) for fact in status.refused],
         "batches": {
             "open": status.batches.count,
             "requests": status.batches.requests,
@@ -158,6 +159,7 @@ def status_text(present: Present) -> str:
         f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
         for seen in shown["limits"]
     ]
+    lines += [f"refused   {fact.sentence}" for fact in status.refused]
     lines += [f"batches   {said}" for said in _batches(shown["batches"])]
     lines += [f"paused    {pause}" for pause in status.pauses]
     if present.parts is not None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -148,13 +148,14 @@ def refusal(
         body: The reply's body, free of the key.
         now_us: Wall clock, for a `Retry-After` that names a date.
     """
-    code, said = _complaint(body)
+    complaint = complaint_in(body)
+    said = complaint.words
     rule = next(
         (
             rule
             for rule in RULES
             if status in rule.statuses
-            and (rule.words is None or rule.words.search(f"{code} {said}"))
+            and (rule.words is None or rule.words.search(f"{complaint.code} {said}"))
         ),
         Rule(statuses=_only(status), error=BadRequest, advice="check the base URL"),
     )
@@ -197,22 +198,67 @@ def kept(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: lower[name] for name in sorted(lower) if KEPT_HEADERS.fullmatch(name)}
 
 
-def _complaint(body: bytes) -> tuple[str, str]:
-    """The error code and the sentence in an error's body, fit for a terminal."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """What the body of an error says."""
+
+    code: str = ""  #: its code and its type
+    words: str = ""  #: its sentence, fit for a terminal
+    fields: tuple[str, ...] = ()  #: of the request, where the body names them as such
+
+
+def complaint_in(body: bytes) -> Complaint:
+    """What the body of an error says, in any of the shapes that servers use.
+
+    `{"error": {"message", "type", "param", "code"}}` (OpenAI), `{"error": "text"}`,
+    `{"detail": [...]}` (FastAPI, Mistral), `{"message": ...}`, `{"object": "error",
+    ...}` (vLLM), and plain text.
+    """
     try:
         said = msgspec.json.decode(body)
     except UNREADABLE:
         said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
     if isinstance(said, dict) and "error" in said:
         said = said["error"]
-    code = ""
+    code, fields = "", []
     if isinstance(said, dict):
         code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
+        if isinstance(said.get("param"), str):
+            fields.append(said["param"])
         said = said.get("message") or said.get("detail") or ""
-    if not isinstance(said, str):
-        # a validator's list of faults (FastAPI, Mistral): the field is named in there
+    if isinstance(said, dict):  # Mistral's list stands in a table of its own
+        said = said.get("detail") or said
+    if isinstance(said, list):
+        faults = [fault for fault in said if isinstance(fault, dict)]
+        fields += [_place(fault) for fault in faults]
+        code += "".join(f" {fault.get('type') or ''}" for fault in faults)
+        # without what was sent, which such a fault repeats
+        said = "; ".join(map(_fault, faults)) or msgspec.json.encode(said).decode()
+    elif not isinstance(said, str):
         said = msgspec.json.encode(said).decode()
-    return code, one_line(said)
+    fields += [
+        ".".join(re.findall(r"'([^']*)'", place)) for place in _LOC.findall(said)
+    ]
+    return Complaint(
+        code=code, words=one_line(said), fields=tuple(filter(None, fields))
+    )
+
+
+_LOC: Final = re.compile(r"'loc': [(\[]([^)\]]*)[)\]]")
+"""A place in the list of faults that vLLM writes as Python does, in its sentence."""
+
+
+def _place(fault: Mapping[str, Any]) -> str:
+    """The field that a validator's fault is about."""
+    where = fault.get("loc")
+    steps = where if isinstance(where, list) else [where]
+    return ".".join(str(step) for step in steps if step not in {None, "body"})
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """One fault of a validator's list, in words."""
+    said = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
+    return ": ".join(filter(None, (_place(fault), said)))
 
 
 def one_line(text: str) -> str:

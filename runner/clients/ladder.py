@@ -1,79 +1,491 @@
-"""Which of several forms of reply an endpoint is asked for: the best it takes.
+"""What an endpoint takes of the requests to one model, found out by its refusals.
 
-No endpoint tells beforehand what it takes. So the best form is asked for first, and
-each refusal (`FormRefused`) leaves it, for good, for the next. A refusal is paid with a
-request, at most once for each call that was in flight when it came; a resumed run
-finds out anew.
+Endpoints that speak the same form differ in the parameters they accept, and none says
+beforehand which. A request therefore begins with what most of them take, or with what
+the model's family is known to take. A refusal names a parameter, and the table `STEPS`
+has what is sent instead from then on. Each such step is a fact of the run
+(`ParameterRefused`), which a later process reads, so it is paid for with one refused
+call.
 
-One task may need a plainer form than the endpoint takes: its reply broke the form
-(`FormMissed`), or the server fails on it again and again. Its next attempts go down
-from where the endpoint stands (`below`), and the other tasks stay. Where nothing but a
-plainer form was ever answered, the endpoint as a whole goes down (`answered`).
+What a person set is not left out without a word: that refusal stops the endpoint,
+unless `--drop-refused` was given.
+
+One task may need a plainer form of reply than its endpoint takes: its reply broke the
+form (`FormMissed`), or the server fails on it again and again. Its next attempts go
+down from the endpoint's form, and other tasks keep that. Where only a plainer form was
+ever answered, the endpoint's own goes down, which is a fact like a refusal.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
+from runner.clients.http_refusal import Complaint, complaint_in, one_line
 from runner.errors import (
     AttemptError,
     BadRequest,
+    ContextTooLong,
     FormMissed,
     FormRefused,
     SchemaMismatch,
 )
+from runner.errors import OptionRefused as Refused
+from runner.request import ChatRequest, EmbedRequest, Request
+from runner.terms import USUAL, Terms
+from runner.wire import Shape, Structure
+from runner.wire.shape import chat_fields
+from store.events import ParameterRefused
 
-T = TypeVar("T")
-
+FORMAT: Final = "response_format"
+SYSTEM: Final = "system"
+PACKED: Final = "encoding_format"
+LIMITS: Final = ("max_tokens", "max_completion_tokens")
+ROOM: Final = "reasoning room"
+KNOWN: Final = "known to be refused"
 ENOUGH: Final = 3
-"""Tasks that were answered in a plainer form alone before all are asked in it."""
+"""Replies in a plainer form alone before the endpoint is asked for no better one."""
+
+Step: TypeAlias = tuple[str | None, Shape]
+"""What is sent instead, in words, and the shape that sends it."""
+
+_REFUSING: Final = re.compile(
+    r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
+    r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
+    r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
+    r"|only the default|must be|has to be|cannot|can not|can only|incompatible|removed",
+    re.IGNORECASE,
+)
+"""Words of a refusal, near the name of what is refused."""
+
+_SYSTEM: Final = re.compile(
+    r"system (role|message|prompt|instruction)s?\b.{0,60}(support|allow|enabled|permit)"
+    r"|(role|roles)\b.{0,60}\b(system|developer)\b|developer instruction"
+    r"|roles must alternate",
+    re.IGNORECASE,
+)
+"""Seen: "System role not supported" (Gemma's template), "'messages[0].role' does not
+support 'system' with this model" (o1-mini), "Developer instruction is not enabled"
+(Gemini's form of Gemma), "Conversation roles must alternate user/assistant"."""
+
+_TEMPLATE: Final = re.compile(r"alternate|template|jinja|instruction", re.IGNORECASE)
+_FORMAT: Final = re.compile(
+    r"response.?format|json.?schema|json.?object|response_?schema|structured.?output"
+    r"|output_?(format|config)|guided.?decoding|grammar|invalid schema",
+    re.IGNORECASE,
+)
+_FEATURES: Final = re.compile(
+    r"schema.{0,80}(features?|keywords?|propert|not permitted|not supported by|contain)"
+    r"|xgrammar|outlines|unsupported schema|(min|max)(Items|Length|imum)|pattern|anyOf",
+    re.IGNORECASE,
+)
+_STRICT: Final = re.compile(
+    r"\bstrict\b|additionalProperties|'required' is required", re.IGNORECASE
+)
+_TOO_LARGE: Final = re.compile(
+    r"too (large|high|big|long)|at most|above|exceed|less than|maximum|<=|limit of",
+    re.IGNORECASE,
+)
+_REASONING: Final = re.compile(
+    r"max_tokens.{0,40}with this model.{0,40}max_completion_tokens", re.IGNORECASE
+)
+"""What OpenAI says of its reasoning models alone, which take no temperature either."""
+
+_COMMON: Final = re.compile(r"[a-z]+")
+"""Names that are also words of English: they count only in quotes, or as a place."""
+_PLAINLY_NAMED: Final = frozenset({"temperature"})
 
 
-class Ladder(Generic[T]):
-    """Forms of reply from the best to the plainest, and where an endpoint stands."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What a call sent, as far as an endpoint may refuse it."""
 
-    def __init__(self, *rungs: T) -> None:
-        """Begin with the first of *rungs*; the last is what every endpoint takes."""
-        self._rungs = rungs
-        self._at = 0
-        self._answers: Counter[int] = Counter()  #: by rung
+    shape: Shape
+    names: frozenset[str] = frozenset()
+    room: int = 0  #: tokens for reasoning in its limit
+    has_schema: bool = False  #: whatever the shape makes of it
+
+
+def _structure(shape: Shape, words: str) -> Step | None:
+    """Strict schema, schema, JSON object, words alone."""
+    is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
+    if is_schema and not shape.plain_schema and _FEATURES.search(words):
+        return "plain schema", replace(shape, plain_schema=True)
+    if shape.structure is Structure.SCHEMA and _STRICT.search(words):
+        return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
+    match shape.structure:
+        case Structure.SCHEMA | Structure.LOOSE:
+            return "json_object", replace(shape, structure=Structure.OBJECT)
+        case Structure.OBJECT:
+            return "text", replace(shape, structure=Structure.TEXT)
+        case Structure.TEXT:
+            return None
+
+
+def _system(shape: Shape, words: str) -> Step | None:
+    """Role system, role developer, the beginning of the first user message."""
+    match shape.system:
+        case "system" if not _TEMPLATE.search(words):
+            return "developer", replace(shape, system="developer")
+        case "system" | "developer":
+            return "user", replace(shape, system="user")
+        case "user":
+            return None
+
+
+def _packed(shape: Shape, words: str) -> Step | None:
+    """Vectors in base64, vectors as numbers."""
+    del words
+    return (None, replace(shape, packed=False)) if shape.packed else None
+
+
+def _room(shape: Shape, words: str) -> Step | None:
+    """A token limit with room for reasoning, the job's own."""
+    del words
+    return ("the job's limit", replace(shape, room=False)) if shape.room else None
+
+
+STEPS: Final[Mapping[str, Callable[[Shape, str], Step | None]]] = {
+    FORMAT: _structure,
+    SYSTEM: _system,
+    PACKED: _packed,
+    ROOM: _room,
+}
+"""What follows the refusal of each; `None`: there is nothing plainer. The names of the
+token limit follow one another (`Ladder._limit`); every other field is left out."""
+
+
+class Ladder:
+    """What one endpoint takes of requests to one model."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        model: str,
+        *,
+        terms: Terms = USUAL,
+        structured: bool = True,
+        drops: bool = False,
+    ) -> None:
+        """Begin with what the model's family is known to take.
+
+        Args:
+            endpoint: its address, or the provider's name.
+            model: as the run names it.
+            terms: how the model is asked.
+            structured: whether a reply's schema may be sent.
+            drops: whether to leave out what a person set, once it is refused.
+        """
+        self._endpoint = endpoint
+        self._model = model
+        self._terms = terms
+        self._drops = drops
+        self._facts: list[ParameterRefused] = []
+        self._known: set[str] = set()  #: left out by the family, and not yet recorded
+        self._answers: Counter[Structure] = Counter()  #: to requests with a schema
+        self._left: list[str] = []  #: names of the limit that were refused
+        self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
+        family = terms.family
+        if family is not None and family.refuses:
+            self._known = set(family.refuses - terms.explicit)
+            self._omit(self._known)
+        if family is not None and family.limit == LIMITS[1]:
+            self.begin_with(LIMITS[1])
+
+    def begin_with(self, limit: str) -> None:
+        """Send the output limit under that name, unless it was refused already."""
+        if limit in LIMITS and limit not in self._left:
+            self.shape = replace(self.shape, limit=limit)  # type: ignore[arg-type]
+
+    def asks_plainly(self) -> None:
+        """Never send a reply's schema: the provider has no such thing."""
+        self.shape = replace(self.shape, structure=Structure.TEXT)
 
     @property
-    def rung(self) -> T:
-        """What to ask for now."""
-        return self.below(0)
+    def has_explicit(self) -> bool:
+        """Whether a person set a parameter whose refusal is to be heard of."""
+        return bool(self._terms.explicit) and not self._drops
 
-    def below(self, steps: int) -> T:
-        """The rung that many *steps* below, or the last."""
-        return self._rungs[min(self._at + steps, len(self._rungs) - 1)]
+    def _omit(self, names: Iterable[str]) -> None:
+        omitted = self.shape.omitted | frozenset(names)
+        self.shape = replace(self.shape, omitted=omitted)
 
-    def answered(self, asked: T) -> None:
-        """Count a reply to what *asked* for a rung."""
-        rung = self._rungs.index(asked)
-        self._answers[rung] += 1
-        above = sum(self._answers[at] for at in range(self._at, rung))
-        if not above and self._answers[rung] >= ENOUGH:
-            self._at = max(self._at, rung)
+    @property
+    def is_known(self) -> bool:
+        """Whether the model's family says what it takes, or its refusals have."""
+        family = self._terms.family
+        return bool(self._left) or (family is not None and bool(family.refuses))
 
-    def met(self, error: AttemptError, asked: T) -> AttemptError:
-        """What an attempt that *asked* for a rung ends with.
+    def sent(self, request: Request, *, plainer: int = 0) -> Sent:
+        """What a call of *request* sends now; to be kept until its outcome.
 
-        Where that rung was refused and another one is below it, the next attempt asks
-        for that. There is none below the last: then the request itself is at fault.
+        Args:
+            request: what is asked.
+            plainer: how many steps below the endpoint's form its reply's form is.
         """
-        if not isinstance(error, FormRefused | FormMissed):
+        shape = self.shape
+        match request:
+            case ChatRequest():
+                has_schema = request.schema is not None
+                if has_schema and plainer:
+                    structure = shape.structure.plainer(plainer)
+                    shape = replace(shape, structure=structure)
+                names = set(chat_fields(request, shape))
+                if has_schema and shape.structure is not Structure.TEXT:
+                    names.add(FORMAT)
+                if any(message.role == SYSTEM for message in request.messages):
+                    names.add(SYSTEM)
+                has_temperature = request.temperature is not None
+                self._tell_known({"temperature"} if has_temperature else set())
+                return Sent(
+                    shape=shape,
+                    names=frozenset(names),
+                    room=request.room,
+                    has_schema=has_schema,
+                )
+            case EmbedRequest():
+                names = {PACKED} if shape.packed else set()
+                return Sent(shape=shape, names=frozenset(names))
+            case _:
+                return Sent(shape=shape, names=request.parameters.names)
+
+    def _tell_known(self, asked: Collection[str]) -> None:
+        """Record what the family leaves out of what a job asks."""
+        if not self._known or self._terms.family is None:
+            return
+        for name in sorted(self._known & set(asked)):
+            self._known.discard(name)
+            words = f"{self._terms.family.name} take no {name}"
+            self._record(name, words, None, how=KNOWN)
+
+    def answered(self, sent: Sent) -> None:
+        """Count a reply to what was *sent*."""
+        structure = sent.shape.structure
+        if not sent.has_schema:
+            return
+        self._answers[structure] += 1
+        is_all = sum(self._answers.values()) == self._answers[structure]
+        now = self.shape.structure
+        is_plainer = structure in {now.plainer(1), now.plainer(2)} - {now}
+        if is_plainer and is_all and self._answers[structure] >= ENOUGH:
+            self.shape = replace(self.shape, structure=structure)
+            words = f"only requests without {now.value} were answered"
+            self._record(FORMAT, words, structure.value)
+
+    # -- refusals --------------------------------------------------------------
+
+    def met(self, error: AttemptError, sent: Sent) -> AttemptError:
+        """What an attempt ends with that ended so after it *sent* that.
+
+        `FormRefused` where the next attempt sends something else; `OptionRefused` where
+        a person set what was refused. A refusal of what has been left out meanwhile is
+        no new one: the call was in flight.
+        """
+        if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
+            return self._step(error, [ROOM], sent, one_line(str(error)))
+        if isinstance(error, FormMissed) and FORMAT not in sent.names:
+            return _as(SchemaMismatch, error)
+        if not isinstance(error, BadRequest | FormRefused):
             return error
-        below = self._rungs.index(asked) + 1
-        if below < len(self._rungs):
-            if isinstance(error, FormRefused):
-                self._at = max(self._at, below)
-            return error
-        final = BadRequest if isinstance(error, FormRefused) else SchemaMismatch
-        return final(
-            str(error),
-            status=error.status,
-            retry_after_s=error.retry_after_s,
-            body=error.body,
-            headers=error.headers,
+        complaint = complaint_in(error.body) if error.body else Complaint()
+        words = complaint.words or one_line(str(error))
+        names = refused_in(
+            complaint, words, sent, is_form=isinstance(error, FormRefused)
         )
+        return self._step(error, names, sent, words)
+
+    def _step(
+        self, error: AttemptError, names: Collection[str], sent: Sent, words: str
+    ) -> AttemptError:
+        """Leave the rungs of *names*, if that can be done."""
+        if not names:
+            return _as(BadRequest, error) if isinstance(error, FormRefused) else error
+        forbidden = [name for name in names if self._is_forced(name)]
+        if forbidden:
+            return self._stopped(error, forbidden[0], words)
+        moved = [self._leave(name, sent, words) for name in names]
+        if not any(moved):
+            return _as(BadRequest, error) if isinstance(error, FormRefused) else error
+        return error if isinstance(error, FormRefused) else _as(FormRefused, error)
+
+    def _is_forced(self, name: str) -> bool:
+        """Whether a person set it, and wants to hear of its refusal."""
+        return not self._drops and name in self._terms.explicit
+
+    def _leave(self, name: str, sent: Sent, words: str) -> bool:
+        """Send something else instead; False: there is nothing else."""
+        now = self.shape
+        if name in LIMITS:
+            if now.limit != name or sent.shape.limit != now.limit:
+                return True  # left meanwhile
+            step = self._limit(now, name)
+        elif name in STEPS:
+            step = STEPS[name](sent.shape, words)
+            if step is None or _differs(name, now, sent.shape):
+                return step is not None
+            step = STEPS[name](now, words)
+        else:
+            if name in now.omitted:
+                return True
+            step = None, replace(now, omitted=now.omitted | {name})
+        if step is None:
+            return False
+        instead, self.shape = step
+        self._record(name, words, instead)
+        if name == LIMITS[0] and _REASONING.search(words):
+            for other in sorted({"temperature", "top_p"} & sent.names):
+                if other not in self._terms.explicit:
+                    self._omit({other})
+                    self._record(other, words, None, how=KNOWN)
+        return True
+
+    def _limit(self, shape: Shape, name: str) -> Step | None:
+        """One name of the output limit, the other, none where the longest is known."""
+        self._left.append(name)
+        other = LIMITS[1 - LIMITS.index(name)]
+        if other not in self._left:
+            return other, replace(shape, limit=other)  # type: ignore[arg-type]
+        # without a limit the model's own applies, and that must have been reserved
+        return None
+
+    def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
+        stopped = _as(Refused, error)
+        stopped.args = (
+            f"{self._endpoint} does not take {name}, which was set for {self._model}: "
+            f"{words} (set another value, or let --drop-refused leave it out)",
+        )
+        return stopped
+
+    # -- facts -----------------------------------------------------------------
+
+    def _record(
+        self, name: str, words: str, instead: str | None, *, how: str = "refused"
+    ) -> None:
+        self._facts.append(
+            ParameterRefused(
+                endpoint=self._endpoint,
+                model=self._model,
+                name=name,
+                words=words,
+                instead=instead,
+                how=how,
+            )
+        )
+
+    def take_facts(self) -> list[ParameterRefused]:
+        """What is to be recorded: each fact is returned once."""
+        facts, self._facts = self._facts, []
+        return facts
+
+    def restore(self, facts: Iterable[ParameterRefused]) -> None:
+        """Go on from what an earlier process found out about this endpoint."""
+        for fact in facts:
+            if (fact.endpoint, fact.model) != (self._endpoint, self._model):
+                continue
+            self._known.discard(fact.name)
+            if fact.how == "ignored":
+                continue
+            if fact.name in LIMITS:
+                self._left.append(fact.name)
+                if fact.instead is not None:
+                    self.begin_with(fact.instead)
+            elif fact.name == FORMAT and fact.instead == "plain schema":
+                self.shape = replace(self.shape, plain_schema=True)
+            elif fact.name == FORMAT:
+                self.shape = replace(self.shape, structure=_STRUCTURES[fact.instead])
+            elif fact.name == SYSTEM and fact.instead in {"developer", "user"}:
+                self.shape = replace(self.shape, system=fact.instead)  # type: ignore[arg-type]
+            elif fact.name == PACKED:
+                self.shape = replace(self.shape, packed=False)
+            elif fact.name == ROOM:
+                self.shape = replace(self.shape, room=False)
+            elif fact.name not in self._terms.explicit or self._drops:
+                # what was set meanwhile is to be refused in the endpoint's words
+                self._omit({fact.name})
+
+
+_STRUCTURES: Final[Mapping[str | None, Structure]] = {
+    Structure.LOOSE.value: Structure.LOOSE,
+    Structure.OBJECT.value: Structure.OBJECT,
+    Structure.TEXT.value: Structure.TEXT,
+    None: Structure.TEXT,
+}
+
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    FORMAT: ("structure", "plain_schema"),
+    SYSTEM: ("system",),
+    PACKED: ("packed",),
+    ROOM: ("room",),
+}
+"""Fields of a shape that a name stands for."""
+
+
+def _differs(name: str, now: Shape, then: Shape) -> bool:
+    """Whether a step of *name* was taken between two shapes."""
+    return any(getattr(now, part) != getattr(then, part) for part in _PARTS[name])
+
+
+def _as(kind: type[AttemptError], error: AttemptError) -> AttemptError:
+    """The same outcome, of another class."""
+    return kind(
+        str(error),
+        status=error.status,
+        retry_after_s=error.retry_after_s,
+        body=error.body,
+        headers=error.headers,
+        was_sent=error.was_sent,
+    )
+
+
+def refused_in(
+    complaint: Complaint, words: str, sent: Sent, *, is_form: bool
+) -> tuple[str, ...]:
+    """Which of the fields that were sent an endpoint refuses, by its own words.
+
+    A field that the body names as such decides. Otherwise a name counts that stands in
+    a sentence of refusal; names that are words of English only in quotes.
+
+    Args:
+        complaint: the body of the refusal.
+        words: its sentence, or what there is instead.
+        sent: what the call sent.
+        is_form: whether the words are of a kind that is about the reply's form.
+    """
+    places = [_named(field, words, sent.names) for field in complaint.fields]
+    named = [name for name in places if name is not None]
+    if not named and _REFUSING.search(f"{complaint.code} {words}"):
+        named = [name for name in sorted(sent.names) if _is_in(name, words)]
+        if SYSTEM in sent.names and _SYSTEM.search(words):
+            named.append(SYSTEM)
+    if not named and is_form:
+        named = [name for name in (FORMAT, PACKED) if name in sent.names]
+    limits = [name for name in named if name in LIMITS]
+    if limits and _TOO_LARGE.search(f"{complaint.code} {words}"):
+        # the number is at fault, not its name
+        others = [name for name in named if name not in LIMITS]
+        named = [*others, ROOM] if sent.room and sent.shape.room else others
+    return tuple(dict.fromkeys(named))
+
+
+def _named(field: str, words: str, names: Collection[str]) -> str | None:
+    """The field of ours that a body means by *field*, such as `body.temperature`."""
+    steps = [step for step in re.split(r"[.\[\]]+", field) if step]
+    for step in steps:
+        if step in names:
+            return step
+    if "messages" in steps and SYSTEM in names and _SYSTEM.search(f"{field} {words}"):
+        return SYSTEM
+    if FORMAT in names and _FORMAT.search(field):
+        return FORMAT
+    return None
+
+
+def _is_in(name: str, words: str) -> bool:
+    if name in {SYSTEM, FORMAT}:
+        return name == FORMAT and bool(_FORMAT.search(words))
+    if _COMMON.fullmatch(name) and name not in _PLAINLY_NAMED:
+        return bool(re.search(rf"""['"`]{name}['"`]""", words))
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words))

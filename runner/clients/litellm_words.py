@@ -6,13 +6,16 @@ is not in here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from runner.parameters import decoded
 from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
-from runner.wire import Structure
+from runner.wire import Shape, Structure
+from runner.wire.chat import response_format
+from runner.wire.shape import chat_fields, messages_in
 
 MOST_BREAKPOINTS: Final = 4
 """Anthropic refuses a request with more (its documentation, "Prompt caching")."""
@@ -35,25 +38,24 @@ PURPOSES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
 being told something, so without a purpose the texts are documents there."""
 
 
-def completion(
-    request: ChatRequest, model: str, structure: Structure
-) -> dict[str, Any]:
-    """A chat, its schema put as *structure* says."""
-    words: dict[str, Any] = {
-        "messages": messages(request, model),
-        "max_tokens": request.max_tokens,
+def completion(request: ChatRequest, model: str, shape: Shape) -> dict[str, Any]:
+    """A chat, written as *shape* says."""
+    fields = chat_fields(request, shape)
+    extra = {
+        name: fields.pop(name)
+        for name in decoded(request.parameters.extra_body)
+        if name in fields
     }
-    if request.temperature is not None:
-        words["temperature"] = request.temperature
-    if request.schema is not None and structure is not Structure.TEXT:
-        asked: dict[str, Any] = {"type": structure.value}
-        if structure is Structure.SCHEMA:
-            asked["json_schema"] = {
-                "name": request.schema.name,
-                "strict": True,
-                "schema": msgspec.json.decode(request.schema.json),
-            }
-        words["response_format"] = asked
+    words: dict[str, Any] = {
+        "messages": messages(messages_in(request, shape), model),
+        **fields,
+    }
+    if extra:
+        words["extra_body"] = extra
+    if request.schema is not None and shape.structure is not Structure.TEXT:
+        words["response_format"] = msgspec.json.decode(
+            msgspec.json.encode(response_format(request.schema, shape))
+        )
     return words
 
 
@@ -66,7 +68,7 @@ def embedding(request: EmbedRequest, model: str) -> dict[str, Any]:
         words["dimensions"] = request.dimensions
     if request.purpose is not None or provider != "gemini":
         words |= purposes.get(request.purpose or "document", {})
-    return words
+    return words | decoded(request.parameters.extra_body)
 
 
 def rerank(request: RerankRequest) -> dict[str, Any]:
@@ -78,25 +80,22 @@ def rerank(request: RerankRequest) -> dict[str, Any]:
     }
     if request.top_n is not None:
         words["top_n"] = request.top_n
-    return words
+    return words | decoded(request.parameters.extra_body)
 
 
-def messages(request: ChatRequest, model: str) -> list[dict[str, Any]]:
-    """The messages, with marks for Anthropic's prompt cache where they are known.
+def messages(asked: Sequence[tuple[str, Message]], model: str) -> list[dict[str, Any]]:
+    """Messages by role, with marks for Anthropic's prompt cache where they are known.
 
     Other providers cache by themselves, or, as Gemini, through requests of their own
     that litellm would make for the same marks.
     """
     if "claude" not in model.lower():
-        return [
-            {"role": message.role, "content": message.text}
-            for message in request.messages
-        ]
-    spare = sum(part.cache for each in request.messages for part in each.parts)
+        return [{"role": role, "content": message.text} for role, message in asked]
+    spare = sum(part.cache for _, each in asked for part in each.parts)
     messages = []
-    for message in request.messages:
+    for role, message in asked:
         blocks, spare = _blocks(message, spare)
-        messages.append({"role": message.role, "content": blocks})
+        messages.append({"role": role, "content": blocks})
     return messages
 
 

@@ -7,33 +7,29 @@ are of no use here (`design/http-transport.md` has the figures).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Final, NamedTuple, TypeVar, assert_never
+from collections.abc import Mapping
+from typing import Final, NamedTuple, assert_never
 
 import httpx
 
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.http_refusal import refusal
 from runner.clients.http_sender import COMPRESSIONS, HttpSender
-from runner.clients.ladder import Ladder
+from runner.clients.ladder import Ladder, Sent
 from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring, Secret
+from runner.clients.secret import Secret
 from runner.clients.tally import Tally
-from runner.errors import AttemptError, MalformedReply, UsageError
+from runner.errors import MalformedReply, UsageError
 from runner.request import ChatRequest, EmbedRequest, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
     RERANK,
-    Structure,
     decode_reply,
     encode_chat,
     encode_embed,
     encode_rerank,
 )
-
-Rung = TypeVar("Rung")
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 
@@ -46,13 +42,12 @@ PATHS: Final[Mapping[str, str]] = {
 
 
 class _Written(NamedTuple):
-    """A request as it leaves, and what to make of what comes."""
+    """A request as it leaves."""
 
     url: httpx.URL
     content: bytes
     form: str  #: of the reply
-    met: Callable[[AttemptError], AttemptError]  #: what an error means for this form
-    answered: Callable[[], None]  #: counts a reply in this form
+    sent: Sent
 
 
 class OpenAICompatibleClient:
@@ -64,20 +59,17 @@ class OpenAICompatibleClient:
         # an empty address, as of an unset variable, must not mean OpenAI
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         self._endpoint = endpoint_url(base_url)
-        self._limit: Final = (
-            "max_completion_tokens" if self._endpoint == OPENAI_URL else "max_tokens"
-        )
         self._urls = {
             form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
         }
-        structures = Structure if options.structured else (Structure.TEXT,)
-        self._structures = Ladder(*structures)
-        self._unstructured = Ladder(Structure.TEXT)
-        self._packings = Ladder(True, False)  # noqa: FBT003 - the two rungs are bools
-        self._rankings = Ladder(None)
+        self._ladder = options.ladder or Ladder(
+            self._endpoint, model, structured=options.structured
+        )
+        if self._endpoint == OPENAI_URL:
+            self._ladder.begin_with("max_completion_tokens")
         self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
-        keys = Keyring(options.api_key) if options.api_key else Keyring()
-        self._sender = HttpSender(self._endpoint, options, keys)
+        self._headers |= options.headers
+        self._sender = HttpSender(self._endpoint, options, options.keys)
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -98,13 +90,13 @@ class OpenAICompatibleClient:
             if status != httpx.codes.OK:
                 now_us = self._options.clock.now_us()
                 refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
-                raise written.met(refused)
+                raise self._ladder.met(refused, written.sent)
             try:
                 reply = decode_reply(written.form, body)
             except MalformedReply as error:
                 error.status = status
                 raise
-            written.answered()
+            self._ladder.answered(written.sent)
             return Received(
                 body=body,
                 form=written.form,
@@ -114,30 +106,20 @@ class OpenAICompatibleClient:
             )
 
     def _written(self, call: Call) -> _Written:
+        sent = self._ladder.sent(call.request, plainer=call.plainer)
         match request := call.request:
             case ChatRequest():
-                ladder = self._structures if request.schema else self._unstructured
-                structure = ladder.below(call.plainer)
-                content = encode_chat(
-                    request, self._model, structure=structure, limit=self._limit
-                )
-                return self._ready(OPENAI_CHAT, content, ladder, structure)
+                form = OPENAI_CHAT
+                content = encode_chat(request, self._model, sent.shape)
             case EmbedRequest():
-                packed = self._packings.rung
-                content = encode_embed(request, self._model, packed=packed)
-                return self._ready(OPENAI_EMBEDDINGS, content, self._packings, packed)
+                form = OPENAI_EMBEDDINGS
+                content = encode_embed(request, self._model, packed=sent.shape.packed)
             case RerankRequest():
+                form = RERANK
                 content = encode_rerank(request, self._model)
-                return self._ready(RERANK, content, self._rankings, None)
             case _:
                 assert_never(request)
-
-    def _ready(
-        self, form: str, content: bytes, ladder: Ladder[Rung], asked: Rung
-    ) -> _Written:
-        met = partial(ladder.met, asked=asked)
-        answered = partial(ladder.answered, asked)
-        return _Written(self._urls[form], content, form, met, answered)
+        return _Written(self._urls[form], content, form, sent)
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.clients.secret import Secret
+from runner.clients.ladder import Ladder
+from runner.clients.secret import Keyring, Secret
 from runner.job import Job
 from store.clock import Clock, SystemClock
 
@@ -31,6 +32,10 @@ class ClientOptions:
     base_url: str | None = None  #: with or without `/v1`; None: OpenAI's own
     api_key: Secret | None = None  #: None: no key is sent
     structured: bool = True  #: send the request's schema as `response_format`
+    ladder: Ladder | None = None  #: what the endpoint takes; None: nothing is known yet
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent beside the client's own; a secret in them is among `masked` too."""
+    masked: tuple[Secret, ...] = ()
     timeouts: Timeouts = field(default_factory=Timeouts)
     max_reply_bytes: int = 32 * 2**20  #: a longer body is cut off and refused
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -38,3 +43,9 @@ class ClientOptions:
     job: Job | None = None  #: whose baseline answers `baseline/...`
     runs_dir: Path = Path("runs")  #: where `recorded:RUN` looks for a run
     clock: Clock = field(default_factory=SystemClock)
+
+    @property
+    def keys(self) -> Keyring:
+        """All that is sent and must not be repeated."""
+        own = () if self.api_key is None else (self.api_key,)
+        return Keyring(*own, *self.masked)

@@ -20,7 +20,7 @@ from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.exchange import Exchange
 from runner.clients.http_refusal import one_line, refusal
 from runner.clients.http_sender import HttpSender
-from runner.clients.ladder import Ladder
+from runner.clients.ladder import Ladder, Sent
 from runner.clients.litellm_library import QUIET, check, library, sending
 from runner.clients.litellm_words import completion, embedding, rerank
 from runner.clients.options import ClientOptions
@@ -47,7 +47,7 @@ from runner.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,
     UNREADABLE,
-    Structure,
+    Shape,
     decode_reply,
     encode_answer,
 )
@@ -68,6 +68,7 @@ MEANINGS: Final[Mapping[str, type[AttemptError]]] = {
     "InternalServerError": ServerError,
     "APIResponseValidationError": MalformedReply,
     "APIConnectionError": ConnectionLost,
+    "UnsupportedParamsError": BadRequest,
     "BadRequestError": BadRequest,
     "NotFoundError": BadRequest,
     "UnprocessableEntityError": BadRequest,
@@ -100,11 +101,9 @@ class LiteLLMClient:
         self._options = options
         self._keys = _keyring(options)
         self._senders: dict[str, HttpSender] = {}
-        takes_schema = options.structured and library().supports_response_schema(
-            model=model
-        )
-        self._structures = Ladder(*(Structure if takes_schema else (Structure.TEXT,)))
-        self._unstructured = Ladder(Structure.TEXT)
+        self._ladder = options.ladder or Ladder(provider_of(model), model)
+        if not (options.structured and library().supports_response_schema(model=model)):
+            self._ladder.asks_plainly()
         self._tally = Tally()
 
     async def call(self, call: Call) -> Received:
@@ -114,13 +113,12 @@ class LiteLLMClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 a key.
         """
-        ladder = self._ladder(call.request)
-        structure = ladder.below(call.plainer)
+        sent = self._ladder.sent(call.request, plainer=call.plainer)
         exchange = Exchange(self._sender_for, self._tally)
-        with self._tally.attempt(), self._translated(exchange, ladder, structure):
+        with self._tally.attempt(), self._translated(exchange, sent):
             with sending(exchange.send):
-                made = await self._asked(call.request, structure)
-            ladder.answered(structure)
+                made = await self._asked(call.request, sent.shape)
+            self._ladder.answered(sent)
             form, body = _stored(call.request, made, exchange.body)
             body = self._keys.mask_bytes(body)
             return Received(
@@ -131,19 +129,19 @@ class LiteLLMClient:
                 headers=exchange.headers or None,
             )
 
-    def _ladder(self, request: Request) -> Ladder[Structure]:
-        """The forms of reply there are to ask for; only chats have several."""
-        has_schema = isinstance(request, ChatRequest) and request.schema is not None
-        return self._structures if has_schema else self._unstructured
-
-    async def _asked(self, request: Request, structure: Structure) -> Any:  # noqa: ANN401 - litellm's own classes
+    async def _asked(self, request: Request, shape: Shape) -> Any:  # noqa: ANN401 - litellm's own classes
         """What litellm makes of the reply."""
         words: dict[str, Any] = {**QUIET, "model": self._model}
+        if self._ladder.has_explicit:
+            # litellm would leave out what a person set without a word
+            words["drop_params"] = False
+        if self._options.headers:
+            words["extra_headers"] = dict(self._options.headers)
         if self._options.api_key is not None:
             words["api_key"] = self._options.api_key.reveal()
         match request:
             case ChatRequest():
-                words |= completion(request, self._model, structure)
+                words |= completion(request, self._model, shape)
                 return await library().acompletion(**words)
             case EmbedRequest():
                 words |= embedding(request, self._model)
@@ -161,15 +159,13 @@ class LiteLLMClient:
         return self._senders[origin]
 
     @contextmanager
-    def _translated(
-        self, exchange: Exchange, ladder: Ladder[Structure], structure: Structure
-    ) -> Iterator[None]:
+    def _translated(self, exchange: Exchange, sent: Sent) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises
             # The cause is dropped: litellm's errors carry the request with its key.
             meaning = self._meaning(error, exchange)
-            raise ladder.met(meaning, structure) from None
+            raise self._ladder.met(meaning, sent) from None
 
     def _meaning(self, error: Exception, exchange: Exchange) -> AttemptError:
         """What *error* stands for.
@@ -219,14 +215,19 @@ class LiteLLMClient:
             await sender.close()
 
 
+def provider_of(model: str) -> str:
+    """The provider of a model, as it is shown."""
+    return model.partition("/")[0]
+
+
 def _keyring(options: ClientOptions) -> Keyring:
     """All that could be a key: which of them litellm sends is its own affair."""
-    keys = [] if options.api_key is None else [options.api_key]
+    keys: list[Secret] = []
     for name, value in sorted(options.environment.items()):
         if CREDENTIAL.search(name):
             with suppress(UsageError):  # with blanks, as a JSON file, none is sent
                 keys.append(Secret(value))
-    return Keyring(*keys)
+    return options.keys.with_also(*keys)
 
 
 def _stored(request: Request, made: Any, received: bytes) -> tuple[str, bytes]:  # noqa: ANN401 - litellm's own classes

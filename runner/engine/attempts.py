@@ -18,6 +18,7 @@ from typing import Any
 
 from runner import errors as e
 from runner.clients.client import Call, Left, ModelClient, Received, Unsent
+from runner.clients.ladder import Ladder
 from runner.engine.answered import answered, completed
 from runner.engine.bell import Bell
 from runner.engine.cache import ResponseCache
@@ -35,7 +36,8 @@ from runner.plan import task_of
 from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
-from runner.wire import Structure, decode_reply, skeleton
+from runner.terms import USUAL, Terms
+from runner.wire import PLAINER, decode_reply, skeleton
 from store.clock import Clock
 from store.events import (
     AttemptAnswered,
@@ -43,6 +45,7 @@ from store.events import (
     AttemptStarted,
     Entry,
     Event,
+    ParameterRefused,
     TaskCompleted,
     TaskFailed,
 )
@@ -77,10 +80,18 @@ class Parts:
     """By model; None, or none at all: unknown."""
     shares_budget: bool = False  #: with other runs of this process
     bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
+    terms: Mapping[str, Terms] = field(default_factory=dict)  #: by model
+    ladders: Mapping[str, Ladder] = field(default_factory=dict)
+    """By model: what its endpoint takes; none of those that answer offline."""
     batched: Collection[str] = ()  #: models whose calls leave in batches
     carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     """Set as the run drains: batches are then left to a later process."""
+
+    def request(self, task: Task) -> Request:
+        """What is sent for *task*."""
+        terms = self.terms.get(task.model, USUAL)
+        return terms.request(self.job, self.dataset, task)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -180,7 +191,7 @@ class Attempts:
             work.worst_pico = worst_pico(price, worst_prompt(request), output)
 
     def _request(self, item: _Item) -> Request:
-        request = self._parts.job.request(self._parts.dataset, item.task)
+        request = self._parts.request(item.task)
         if item.extra and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + item.extra)
         return request
@@ -203,7 +214,7 @@ class Attempts:
         payload, blobs, item.asked = skeleton(request, work.model)
         item.attempt += 1
         if isinstance(request, ChatRequest) and request.schema is not None:
-            work.rungs = len(Structure) - 1
+            work.rungs = len(PLAINER)
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
@@ -293,18 +304,28 @@ class Attempts:
         )
         body = error.body[:BODY_LIMIT] if error.body else None
         entry = Entry(event=failed, payload=body)
+        facts = self._facts(work.model)
         if decision.retry_in_s is not None:
-            await self._log.append(entry)
+            await self._log.append(*facts, entry)
             self._scheduler.settled(work, retry_at=now + decision.retry_in_s)
         elif item.refused is None:
             # nothing follows from it, so it is queued before anything is awaited
             end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
-            await self._finish(item, [entry, end], Answer(task=item.task, error=name))
+            ended = [*facts, entry, end]
+            await self._finish(item, ended, Answer(task=item.task, error=name))
         else:
             # by itself, for the last reply's follow-ups may have to wait their turn
-            await self._log.append(entry)
+            await self._log.append(*facts, entry)
             completion, answer = item.refused
             await self._finish(item, [completion], answer)
+
+    def _facts(self, model: str) -> list[ParameterRefused]:
+        """What was found out of an endpoint since, to be recorded; people hear it."""
+        ladder = self._parts.ladders.get(model)
+        facts = [] if ladder is None else ladder.take_facts()
+        for fact in facts:
+            self._parts.tell(fact.sentence)
+        return facts
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
         work, reply = item.work, received.reply
@@ -323,6 +344,7 @@ class Attempts:
             told=told(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
+        facts = self._facts(work.model)
         event = answered(
             received,
             task=work.number,
@@ -340,7 +362,7 @@ class Attempts:
             )
         except Exception:
             # a fault of the parser's must not lose the answer
-            await self._log.append(Entry(event=event, payload=received.body))
+            await self._log.append(*facts, Entry(event=event, payload=received.body))
             raise
         failure = parsed if isinstance(parsed, ParseFailure) else None
         # nothing was awaited since the slot was given back: the answer stands in the
@@ -351,13 +373,13 @@ class Attempts:
             and may_reask(reply, asked=item.reasks, most=self._parts.reask)
         ):
             asked = replace(event, reask=failure.reason, fault=failure.detail)
-            await self._log.append(Entry(event=asked, payload=received.body))
+            await self._log.append(*facts, Entry(event=asked, payload=received.body))
             item.refuse(item.attempt, reply, failure)
             self._weigh(item)
             self._scheduler.again(work)
             self._wake()
             return
-        await self._log.append(Entry(event=event, payload=received.body))
+        await self._log.append(*facts, Entry(event=event, payload=received.body))
         if self._parts.cache is not None and not item.extra:
             # a dialogue's last reply answers a question that no run begins with
             self._parts.cache.keep(item.task, item.asked, received)

@@ -53,7 +53,7 @@ class Hits:
         for row in rows:
             if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
-                request = parts.job.request(parts.dataset, task)
+                request = parts.request(task)
                 asked.append((row, task, skeleton(request, row.model)))
         if not asked:
             return []

@@ -28,6 +28,10 @@ MANY = 20
 HARDLY_ANY = 0.05
 """Failures on others, of those answers. Where a server fails on a fifth of all calls by
 chance, one call in a hundred looks alone, and it has failed three times before."""
+PROBE_S = 2.0
+"""How long the first call of a stage goes alone. An endpoint refuses a parameter before
+the model begins, so that takes a round trip; a reply may take a minute."""
+
 LOW_WATER = 0.5
 """Share of the window below which the next page is fetched."""
 
@@ -142,6 +146,9 @@ class Lane:
         self.is_broke = False  #: the budget has no room for its next task
         self.is_draining = False
         self.turn = 0.0  #: virtual time at which it has had its share
+        self.probes: dict[str, float | None] = {}
+        """Stages whose requests the endpoint is not known to take, with the monotonic
+        second of the call that finds out; None: it is still to be sent."""
         self.usual_tokens = 0.0  #: of a call; 0: none is known
 
     def take(self, work: Work, now: float, reserved_pico: int | None = None) -> None:
@@ -161,6 +168,8 @@ class Lane:
         if work.since is None:
             work.since = now
         work.sent_at, work.due = now, float("inf")
+        if work.stage in self.probes and self.probes[work.stage] is None:
+            self.probes[work.stage] = now
 
     def wait(self, work: Work, due: float) -> None:
         """Hold a loaded task back until *due*."""
@@ -179,6 +188,18 @@ class Lane:
                 queue.ready.append(work)
             else:
                 queue.retries.append(work)
+
+    def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
+        """A call of *stage* has ended; one that was refused is followed by another."""
+        if error is None:
+            self.probes.pop(stage, None)
+        elif stage in self.probes:
+            self.probes[stage] = None
+
+    def probe_ends_at(self, queue: Queue) -> float | None:
+        """Until when the queue waits for a call that finds out what is taken."""
+        sent_at = self.probes.get(queue.stage)
+        return None if sent_at is None else sent_at + PROBE_S
 
     def loads(self) -> Iterator[Load]:
         """The pages to be fetched now."""
@@ -221,6 +242,9 @@ class Lane:
             return None, None
         if self.unsettled >= self.most_unsettled:
             return None, None
+        ends_at = self.probe_ends_at(queue)
+        if ends_at is not None and now < ends_at:
+            return queue, ends_at
         work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter
@@ -240,10 +264,16 @@ class Lane:
         Later stages first, unless a retry has waited for long already.
         """
         able = [q for q in self.queues.values() if q and not q.is_paused]
+        # a stage whose first call is out holds up no other
+        able = [q for q in able if not self._is_probed(q, now)] or able
         oldest = min(able, key=lambda queue: queue.head.due, default=None)
         if oldest is not None and oldest.head.due + PATIENCE_S <= now:
             return oldest
         return able[0] if able else None
+
+    def _is_probed(self, queue: Queue, now: float) -> bool:
+        ends_at = self.probe_ends_at(queue)
+        return ends_at is not None and now < ends_at
 
     def next_changes_at(self, now: float) -> float | None:
         """When another task is next for no other reason than that it has waited."""
@@ -276,7 +306,8 @@ class Lane:
         failed on this one, and failed on hardly any. From the second failure on, and
         at once where a reply broke the form, the next attempt asks for a plainer form.
         """
-        if isinstance(error, e.FormMissed):
+        is_refused = isinstance(error, e.FormRefused) and work.plainer
+        if is_refused or isinstance(error, e.FormMissed):
             work.plainer += 1
         if not is_internal(error) or self.limits.batched:
             return False

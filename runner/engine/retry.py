@@ -53,6 +53,7 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
     # once on each rung of `runner.wire.Structure`; the reply was cut or odd, by chance
     e.FormMissed: Rule(tries=3, base_s=0.0),
+    e.OptionRefused: Rule(tries=1, stops_endpoint=True, is_counted=False),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff

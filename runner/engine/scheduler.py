@@ -23,7 +23,9 @@ Rules that hold here:
    by costs money too, so it ends.
 6. Several runs of one process may share endpoints and a budget: the turns of rule 3 go
    over the models of all of them. A scheduler whose turn it is not `yields`.
-7. Where a process takes part in a run on somebody's word, nothing starts once that is
+7. The first call of a stage that an endpoint may refuse goes alone (`probe`), for two
+   seconds at most: what is refused is paid for once, and not by every slot.
+8. Where a process takes part in a run on somebody's word, nothing starts once that is
    not known to hold: another process may have its part by then.
 """
 
@@ -94,6 +96,10 @@ class Scheduler:
         self._yields = False
         self._sent: set[Work] = set()  #: attempts under way
         self._pauses: set[Scope] = set()
+
+    def probe(self, model: str, stages: Iterable[str]) -> None:
+        """Send the first call of each of these stages alone."""
+        self._lanes[model].probes = dict.fromkeys(stages)
 
     # -- what happened ---------------------------------------------------------
 
@@ -170,6 +176,7 @@ class Scheduler:
         self._pay(work, cost_pico)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
+        lane.probed(work.stage)
         if used is not None:
             lane.used(used)
         lane.limiter.answered(now, work.sent_at, told)
@@ -198,6 +205,7 @@ class Scheduler:
         self._pay(work, None if may_be_billed(error) else 0)
         lane = self._lanes[work.model]
         lane.in_flight -= 1
+        lane.probed(work.stage, error)
         said = lane.endpoint.breaker.failed(error, now) or lane.given_up(
             error, self._deadline_s
         )

@@ -16,7 +16,7 @@ from runner.estimating.sample import draw
 from runner.estimating.tokens import CountTokens, text_tokens
 from runner.money.prices import price_of
 from runner.options import RunOptions
-from runner.roles import assigned
+from runner.roles import assigned, terms
 from runner.work import Work
 from store.clock import Clock
 from store.expected import Expected
@@ -42,6 +42,7 @@ def preview(
         items=ITEMS,
         goes_on=lambda calls: calls < CALLS,
         count=count,
+        terms=terms(work, options),
     )
     return estimate(_plan(work, options, runs_dir), sample)
 

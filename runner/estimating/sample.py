@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from types import MappingProxyType
 from typing import Final
 
 from runner.estimating.tokens import CountTokens, prompt_tokens, text_tokens
@@ -22,6 +23,7 @@ from runner.plan import Roles, followers, stage_of
 from runner.reply import Content, Reply
 from runner.request import Request
 from runner.task import Answer, Task, TaskSpec
+from runner.terms import USUAL, Terms
 
 SEED: Final = 20
 """Of the choice of items: the same estimate from the same data."""
@@ -80,6 +82,7 @@ def draw(
     among: int | None = None,
     largest: int = LARGEST,
     count: CountTokens = text_tokens,
+    terms: Mapping[str, Terms] = MappingProxyType({}),
 ) -> Sample:
     """Try some items of a plan, drawn evenly and always the same.
 
@@ -92,6 +95,7 @@ def draw(
         among: look at no more than so many items of the plan; None: at all.
         largest: tasks of an item that are kept; the first stand for the rest.
         count: counts the tokens of a text.
+        terms: how models are asked, by name; those that are not there as usual.
     """
     first_calls: Counter[str] = Counter()
     chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
@@ -107,7 +111,7 @@ def draw(
             kept[chance.randrange(items)] = unit
             next_kept.skip()
     chance.shuffle(kept)
-    offline = _Offline(job, dataset, roles, count)
+    offline = _Offline(job, dataset, roles, count, terms)
     tried: list[Grown] = []
     for unit in kept:
         if tried and not goes_on(offline.calls):
@@ -190,12 +194,18 @@ class _Offline:
     """Answers items by the baseline."""
 
     def __init__(
-        self, job: Job, dataset: Dataset, roles: Roles, count: CountTokens
+        self,
+        job: Job,
+        dataset: Dataset,
+        roles: Roles,
+        count: CountTokens,
+        terms: Mapping[str, Terms],
     ) -> None:
         self._job = job
         self._dataset = dataset
         self._roles = roles
         self._count = count
+        self._terms = terms
         #: of the present item: models that are asked the same get the same answer
         self._said: dict[Request, tuple[Content, int]] = {}
         self.calls = 0
@@ -232,7 +242,8 @@ class _Offline:
         )
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
-        request = self._job.request(self._dataset, task)
+        own = self._terms.get(task.model, USUAL)
+        request = own.request(self._job, self._dataset, task)
         content, tokens_in = self._content(request)
         reply = Reply(text=content) if isinstance(content, str) else content
         parse = stage_of(self._job, spec.stage).parse

@@ -9,7 +9,8 @@ from __future__ import annotations
 from runner.errors import RunChanged
 from runner.options import RunOptions
 from runner.plan import task_of
-from runner.roles import assigned
+from runner.roles import assigned, terms
+from runner.terms import USUAL
 from runner.wire import skeleton
 from runner.work import Work
 from store.events import RunResumed, RunStarted
@@ -47,7 +48,7 @@ def check_inputs(first: RunStarted, work: Work) -> None:
 
 async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
     """Refuse to go on with other prompts than the run has sent so far."""
-    roles = assigned(work.job, options)
+    roles, asked = assigned(work.job, options), terms(work, options)
     for stage in work.job.stages:
         for model in roles.of(stage):
             rows: list[TaskRow] = [
@@ -57,7 +58,9 @@ async def check_requests(log: Log, work: Work, options: RunOptions) -> None:
             # a re-ask sends more than the job's request, so single attempts only
             for row in (r for r in rows if r.attempts == 1):
                 sent = await log.started(row.task)
-                request = work.job.request(work.dataset, task_of(row))
+                task = task_of(row)
+                own = asked.get(model, USUAL)
+                request = own.request(work.job, work.dataset, task)
                 if sent is not None and sent != skeleton(request, model)[2]:
                     raise RunChanged(
                         f"Task {row.task} ({row.key}) would now send another request "

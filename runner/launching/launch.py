@@ -61,7 +61,7 @@ async def start(
         part: the shard that *folder* is of; None: the run is not split.
     """
     prices = prices_of(assigned(work.job, options).all_models, options)
-    connections = connect(work.job, options, shell)
+    connections = connect(work, options, shell)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
     expects = expected(work, options, shell.runs_dir, shell.clock)
@@ -133,7 +133,7 @@ async def resume(
     if not accept_changes:
         check_inputs(first, work)
     prices = prices_of(assigned(work.job, options).all_models, options)
-    connections = connect(work.job, options, shell)
+    connections = connect(work, options, shell, before.refused)
     async with AsyncExitStack() as stack:
         if company is None and first.group is not None:
             stack.enter_context(held(shell.runs_dir, first.group))

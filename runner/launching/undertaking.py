@@ -20,6 +20,7 @@ from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.scheduler import Scheduler
 from runner.launching.batching import batch_clients
 from runner.launching.company import Company
 from runner.launching.connecting import Connections, client_options
@@ -37,6 +38,7 @@ from store.events import AttemptStarted
 from store.runs import RunFolder
 from store.sqlite import SqliteLog
 from store.stopping import Stopping
+from store.task import TaskState
 from store.views import open_reader, spending, status
 
 
@@ -190,13 +192,15 @@ class Undertaking:
                 tell=shell.tell,
             )
         )
+        scheduler = shared.scheduler(job, options, self._budget())
+        self._probe(scheduler)
         return Parts(
             job=job,
             dataset=self.work.dataset,
             log=self.log,
             clock=shell.clock,
             clients=clients,
-            scheduler=shared.scheduler(job, options, self._budget()),
+            scheduler=scheduler,
             growth=growth,
             tell=shell.tell,
             seed=options.seed,
@@ -206,12 +210,31 @@ class Undertaking:
             known=None if part is None else part.others.known,
             cache=cache,
             prices=self.prices,
+            terms=self.connections.terms,
+            ladders=self.connections.ladders,
             bell=shared.bell,
             shares_budget=shared.budget is not None,
             batched=self.connections.endpoints.keys(),
             carried=self.taken_up.carried,
             leaving=leaving,
         )
+
+    def _probe(self, scheduler: Scheduler) -> None:
+        """Have the first call of a stage go alone, where an endpoint may refuse it.
+
+        None of those that were answered before, or whose model's family is known; and
+        none that leaves in a batch, which takes hours.
+        """
+        job, options = self.work.job, self.options
+        with open_reader(self.folder.log) as reader:
+            lanes = status(reader).lanes
+        answered = {lane.key for lane in lanes if lane.states.get(TaskState.COMPLETED)}
+        roles = assigned(job, options)
+        for model, ladder in self.connections.ladders.items():
+            if options.is_batched(model) or ladder.is_known:
+                continue
+            stages = roles.stages_of(job, model)
+            scheduler.probe(model, [s for s in stages if (s, model) not in answered])
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
         """Who hears what is asked of the run."""

@@ -126,10 +126,12 @@ class Breaker:
     def failed(self, error: e.AttemptError, now: float) -> str | None:
         """Count a failure; a sentence for people if the breaker moved."""
         self._server_errors += isinstance(error, e.ServerError)
-        if isinstance(error, NEUTRAL) or self._stopped is not None:
+        # a gap in a recording, which nothing sent would fill
+        is_gap = isinstance(error, e.BadRequest) and error.status is None
+        if isinstance(error, NEUTRAL) or is_gap or self._stopped is not None:
             return None
-        if isinstance(error, e.BadRequest) and error.status is None:
-            return None  # a gap in a recording, which nothing sent would fill
+        if isinstance(error, e.OptionRefused):
+            return self.stop(str(error))
         if RULES[type(error)].stops_endpoint:
             return self.stop(f"{self._name} refused the key: {error}")
         self._alike = self._alike + 1 if type(error) is self._class else 1

@@ -35,7 +35,7 @@ def worst_prompt(request: Request, shortest: int = SHORTEST_TOKEN) -> int:
 
 def worst_output(request: Request) -> int:
     """Tokens of the reply, at most; only a chat's are counted."""
-    return request.max_tokens if isinstance(request, ChatRequest) else 0
+    return request.limit if isinstance(request, ChatRequest) else 0
 
 
 def texts_read(request: Request) -> tuple[Sequence[str], int]:

@@ -40,6 +40,12 @@ def context_tokens(model: str) -> int | None:
     return None if row is None else _context(row)
 
 
+def most_output_tokens(model: str) -> int | None:
+    """The longest output of a model; None: the table does not have it."""
+    tokens = (row_of(model) or {}).get("max_output_tokens")
+    return int(tokens) if isinstance(tokens, int | float) and tokens else None
+
+
 def _listed(name: str, row: Mapping[str, Any]) -> Listed | None:
     kind = KINDS.get(row.get("mode", ""))
     provider = row.get("litellm_provider", "")

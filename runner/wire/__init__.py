@@ -9,11 +9,12 @@ No sockets, errors of HTTP or keys in here: those belong to `runner.clients`.
 """
 
 from runner.wire.anthropic import ANTHROPIC_MESSAGES, encode_messages
-from runner.wire.chat import OPENAI_CHAT, Structure, encode_chat, encode_reply
+from runner.wire.chat import OPENAI_CHAT, encode_chat, encode_reply
 from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
 from runner.wire.reading import MOST_TOKENS, UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
+from runner.wire.shape import PLAINER, Shape, Structure
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
 
@@ -24,8 +25,10 @@ __all__ = [
     "MOST_TOKENS",
     "OPENAI_CHAT",
     "OPENAI_EMBEDDINGS",
+    "PLAINER",
     "RERANK",
     "UNREADABLE",
+    "Shape",
     "Skeleton",
     "Structure",
     "decode_reply",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -9,8 +10,16 @@ import msgspec
 from runner.errors import MalformedReply
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Schema
-from runner.wire.chat import FINISH_REASONS, Structure
+from runner.wire.chat import FINISH_REASONS
 from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.shape import (
+    PLAIN,
+    Shape,
+    Structure,
+    chat_fields,
+    messages_in,
+    schema_json,
+)
 from runner.wire.texts import encoded_part
 
 ANTHROPIC_MESSAGES: Final = "anthropic.messages"
@@ -20,45 +29,42 @@ MOST_BREAKPOINTS: Final = 4
 """A request with more of them is refused (its documentation, "Prompt caching")."""
 
 
-def encode_messages(request: ChatRequest, model: str, *, structure: Structure) -> bytes:
+def encode_messages(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
     """The body of a message request.
 
     Args:
         request: What is asked.
         model: The model's name as the endpoint knows it.
-        structure: How the request's schema, if it has one, is put to the endpoint: as
-            the format of the output, or, for older models and for schemas with
-            keywords that the format may not have, as the input of a tool that has to
-            be used (its documentation, "Structured outputs" and "Tool use").
+        shape: How the endpoint wants it written. A schema is put as the format of the
+            output, or, for older models and for schemas with keywords that the format
+            may not have, as the input of a tool that has to be used (its
+            documentation, "Structured outputs" and "Tool use"). The limit is always
+            sent, since this form requires it.
     """
     spare = sum(part.cache for each in request.messages for part in each.parts)
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
-    for message in request.messages:
+    for role, message in messages_in(request, shape):
         blocks, spare = _blocks(message, spare)
         if message.role == "system":
             system += blocks
         else:
-            turns.append({"role": message.role, "content": blocks})
-    body: dict[str, Any] = {
-        "model": model,
-        "max_tokens": request.max_tokens,
-        "messages": turns,
-    }
+            turns.append({"role": role, "content": blocks})
+    body: dict[str, Any] = {"model": model, "messages": turns}
     if system:
         body["system"] = system
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
+    body |= chat_fields(request, replace(shape, limit="max_tokens"))
+    body.setdefault("max_tokens", request.limit)
     if request.schema is not None:
-        body |= _form(request.schema, structure)
+        body |= _form(request.schema, shape)
     return msgspec.json.encode(body)
 
 
-def _form(schema: Schema, structure: Structure) -> dict[str, Any]:
+def _form(schema: Schema, shape: Shape) -> dict[str, Any]:
     """What asks for a reply that follows *schema*; nothing where the prompt says it."""
-    form = msgspec.Raw(schema.json.encode())
-    match structure:
-        case Structure.SCHEMA:
+    form = msgspec.Raw(schema_json(schema, shape).encode())
+    match shape.structure:
+        case Structure.SCHEMA | Structure.LOOSE:
             return {
                 "output_config": {"format": {"type": "json_schema", "schema": form}}
             }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -12,63 +11,49 @@ from runner.errors import MalformedReply
 from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Schema
 from runner.wire.reading import UNREADABLE, read_body, usage_of
+from runner.wire.shape import (
+    PLAIN,
+    Shape,
+    Structure,
+    chat_fields,
+    messages_in,
+    schema_json,
+)
 from runner.wire.texts import encoded_part, quoted
 
 OPENAI_CHAT: Final = "openai.chat"
 """The form of OpenAI's chat completions."""
 
 
-class Structure(enum.Enum):
-    """How the form of the reply is put to the endpoint, from the strictest down."""
-
-    SCHEMA = "json_schema"
-    OBJECT = "json_object"
-    TEXT = "text"  #: not at all: the prompt alone says it
-
-
-def encode_chat(
-    request: ChatRequest,
-    model: str,
-    *,
-    structure: Structure,
-    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",
-) -> bytes:
+def encode_chat(request: ChatRequest, model: str, shape: Shape = PLAIN) -> bytes:
     """The body of a chat completion request.
 
     Args:
         request: What is asked.
         model: The model's name as the endpoint knows it.
-        structure: How the request's schema, if it has one, is put to the endpoint.
-        limit: The field that carries the output limit; OpenAI's own endpoint renamed
-            it, and its reasoning models refuse the old name.
+        shape: How the endpoint wants it written.
     """
     body: dict[str, object] = {
         "model": model,
         "messages": [
-            {"role": message.role, "content": _content(message)}
-            for message in request.messages
+            {"role": role, "content": _content(message)}
+            for role, message in messages_in(request, shape)
         ],
-        limit: request.max_tokens,
     }
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.schema is not None and structure is not Structure.TEXT:
-        body["response_format"] = response_format(request.schema, structure)
-    return msgspec.json.encode(body)
+    if request.schema is not None and shape.structure is not Structure.TEXT:
+        body["response_format"] = response_format(request.schema, shape)
+    return msgspec.json.encode(body | chat_fields(request, shape))
 
 
-def response_format(schema: Schema, structure: Structure) -> dict[str, object]:
+def response_format(schema: Schema, shape: Shape) -> dict[str, object]:
     """What asks for a reply that follows *schema*, or at least for a JSON object."""
-    if structure is Structure.OBJECT:
-        return {"type": structure.value}
-    return {
-        "type": structure.value,
-        "json_schema": {
-            "name": schema.name,
-            "strict": True,
-            "schema": msgspec.Raw(schema.json.encode()),
-        },
-    }
+    if shape.structure is Structure.OBJECT:
+        return {"type": "json_object"}
+    asked: dict[str, object] = {"name": schema.name}
+    if shape.structure is Structure.SCHEMA:
+        asked["strict"] = True
+    asked["schema"] = msgspec.Raw(schema_json(schema, shape).encode())
+    return {"type": "json_schema", "json_schema": asked}
 
 
 def encode_reply(

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from runner.errors import MalformedReply
+from runner.parameters import decoded
 from runner.reply import FLOAT_BYTES, Vectors, pack
 from runner.request import EmbedRequest
 from runner.wire.reading import UNREADABLE, read_body, usage_of
@@ -38,7 +39,7 @@ def encode_embed(request: EmbedRequest, model: str, *, packed: bool) -> bytes:
         body["dimensions"] = request.dimensions
     if packed:
         body["encoding_format"] = "base64"
-    return msgspec.json.encode(body)
+    return msgspec.json.encode(body | decoded(request.parameters.extra_body))
 
 
 def encode_vectors(vectors: Vectors) -> bytes:

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from runner.errors import MalformedReply
+from runner.parameters import decoded
 from runner.reply import Ranked, Ranking, Usage
 from runner.request import RerankRequest
 from runner.wire.reading import UNREADABLE, read_body, usage_of
@@ -25,7 +26,7 @@ def encode_rerank(request: RerankRequest, model: str) -> bytes:
     }
     if request.top_n is not None:
         body["top_n"] = request.top_n
-    return msgspec.json.encode(body)
+    return msgspec.json.encode(body | decoded(request.parameters.extra_body))
 
 
 def encode_ranking(ranking: Ranking) -> bytes:

@@ -34,7 +34,11 @@ def skeleton(request: Request, model: str) -> Skeleton:
         blobs.setdefault(found.sha256, found)
         return found.sha256.hex()
 
-    body = msgspec.json.encode({"model": model, **_facts(request, reference)})
+    facts = {"model": model, **_facts(request, reference)}
+    if parameters := request.parameters.facts():
+        # only where some are set: logs of before there were any go on
+        facts["parameters"] = parameters
+    body = msgspec.json.encode(facts)
     return Skeleton(body, tuple(blobs.values()), hashlib.sha256(body).hexdigest())
 
 

@@ -117,7 +117,7 @@ async def test_the_request_is_the_encoded_body_with_the_key_in_its_header() -> N
     head, _, body = server.heard[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
     assert b"Bearer " + KEY.encode() in head
-    assert body == encode_chat(CALL.request, "x", structure=Structure.SCHEMA)
+    assert body == encode_chat(CALL.request, "x", Shape())
 
 
 async def test_without_a_key_none_is_sent_and_schemas_can_be_left_out() -> None:
@@ -253,7 +253,7 @@ async def test_the_figures_add_up() -> None:
             await client.call(CALL)
         await client.call(CALL)
         figures = client.statistics()
-    sent = len(encode_chat(CALL.request, "x", structure=Structure.SCHEMA))
+    sent = len(encode_chat(CALL.request, "x", Shape()))
     assert (figures.answered, figures.failed) == (2, 1)
     assert figures.bytes_sent == 3 * sent
     assert figures.bytes_received == 2 * len(encode_reply("rs1")) + 2

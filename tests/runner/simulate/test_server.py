@@ -51,7 +51,7 @@ def call(key: str, schema: Schema | None = None) -> Call:
 
 
 def digest(call: Call) -> str:
-    body = encode_chat(call.request, "x", structure=Structure.SCHEMA)
+    body = encode_chat(call.request, "x", Shape())
     return hashlib.sha256(body).hexdigest()
 
 
@@ -236,7 +236,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_reply_is_booked_as_gone(
                 json='{"type":"string","minLength":30000000}',
             ),
         )
-        body = encode_chat(long, "x", structure=Structure.SCHEMA)
+        body = encode_chat(long, "x", Shape())
         port = int(server.base_url.split(":")[2].split("/")[0])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {len(body)}"
@@ -278,9 +278,7 @@ async def test_a_jobs_baseline_answers_and_each_model_spoils_its_own_share() -> 
     for name in ("x", "y", "z"):
         said = []
         for n in range(400):
-            body = encode_chat(
-                call(f"PMC{n}").request, name, structure=Structure.SCHEMA
-            )
+            body = encode_chat(call(f"PMC{n}").request, name, Shape())
             asked = read_request(body)
             said.append(model.answer(asked, hashlib.sha256(body).hexdigest()))
         kept = [text.startswith("baseline of What of PMC") for text in said]
@@ -291,7 +289,7 @@ async def test_a_jobs_baseline_answers_and_each_model_spoils_its_own_share() -> 
 
 async def test_requests_read_back_as_they_were_written() -> None:
     request = call("PMC1", LETTER).request
-    asked = read_request(encode_chat(request, "x", structure=Structure.SCHEMA))
+    asked = read_request(encode_chat(request, "x", Shape()))
     assert asked.model == "x"
     assert asked.request == request
     assert "What of PMC1" in said(asked.request)

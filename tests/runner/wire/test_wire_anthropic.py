@@ -54,7 +54,9 @@ def test_a_request_has_its_system_text_apart_and_marks_where_parts_may_be_cached
         max_tokens=64,
         schema=Schema(name="s", json="{}"),
     )
-    assert json.loads(encode_messages(request, "claude", structure=Structure.TEXT)) == {
+    assert json.loads(
+        encode_messages(request, "claude", Shape(structure=Structure.TEXT))
+    ) == {
         "model": "claude",
         "max_tokens": 64,
         "temperature": 0.0,
@@ -80,7 +82,7 @@ def test_no_more_parts_are_marked_than_are_taken_and_those_are_the_last() -> Non
     request = ChatRequest(
         messages=(Message(role="user", parts=parts),), max_tokens=1, temperature=None
     )
-    body = json.loads(encode_messages(request, "claude", structure=Structure.SCHEMA))
+    body = json.loads(encode_messages(request, "claude", Shape()))
     blocks = body["messages"][0]["content"]
     marked = [block["text"] for block in blocks if "cache_control" in block]
     assert marked == ["2", "3", "4", "5"]
@@ -150,9 +152,9 @@ def test_a_schema_is_put_as_a_format_as_a_tool_or_not_at_all(
 ) -> None:
     said = (Message(role="user", parts=(Part(text="x"),)),)
     request = ChatRequest(messages=said, max_tokens=9, schema=SCHEMA)
-    body = json.loads(encode_messages(request, "claude", structure=structure))
+    body = json.loads(encode_messages(request, "claude", Shape(structure=structure)))
     plain = replace(request, schema=None)
-    without = json.loads(encode_messages(plain, "claude", structure=structure))
+    without = json.loads(encode_messages(plain, "claude", Shape(structure=structure)))
     assert body == {**without, **form}
 
 

@@ -50,7 +50,7 @@ requests = st.builds(
 def test_a_chat_body_says_what_was_asked_and_nothing_else(
     request: ChatRequest, structure: Structure
 ) -> None:
-    body = json.loads(encode_chat(request, "m", structure=structure))
+    body = json.loads(encode_chat(request, "m", Shape(structure=structure)))
     assert body.pop("model") == "m"
     assert body.pop("max_tokens") == request.max_tokens
     assert body.pop("messages") == [
@@ -75,15 +75,11 @@ def test_a_chat_body_says_what_was_asked_and_nothing_else(
 
 
 def test_temperature_is_left_out_where_the_endpoint_shall_choose() -> None:
-    assert b"temperature" not in encode_chat(
-        ask(temperature=None), "m", structure=Structure.SCHEMA
-    )
+    assert b"temperature" not in encode_chat(ask(temperature=None), "m", Shape())
 
 
 def test_the_output_limit_goes_by_the_name_the_endpoint_knows() -> None:
-    body = encode_chat(
-        ask(), "m", structure=Structure.SCHEMA, limit="max_completion_tokens"
-    )
+    body = encode_chat(ask(), "m", Shape(limit="max_completion_tokens"))
     assert json.loads(body)["max_completion_tokens"] == 10
     assert b"max_tokens" not in body
 
@@ -91,14 +87,14 @@ def test_the_output_limit_goes_by_the_name_the_endpoint_knows() -> None:
 @given(any_texts)
 def test_half_a_surrogate_pair_becomes_a_question_mark(text: str) -> None:
     expected = text.encode(errors="replace").decode()
-    body = json.loads(encode_chat(ask(text), "m", structure=Structure.SCHEMA))
+    body = json.loads(encode_chat(ask(text), "m", Shape()))
     assert body["messages"][0]["content"] == expected
     assert decode_reply(OPENAI_CHAT, encode_reply(text)).text == expected
 
 
 def test_more_parts_than_the_cache_holds_are_encoded_all_the_same() -> None:
     parts = [f'part "{n}"\n' for n in range(3 * CACHED_PARTS)]
-    body = json.loads(encode_chat(ask(*parts), "m", structure=Structure.SCHEMA))
+    body = json.loads(encode_chat(ask(*parts), "m", Shape()))
     assert body["messages"][0]["content"] == "".join(parts)
 
 

@@ -28,6 +28,7 @@ from store.events import (
     CommandRejected,
     Event,
     LimitObserved,
+    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -122,6 +123,12 @@ def said(event: Event | Unknown) -> str:  # noqa: C901, PLR0911, PLR0912 - one f
                 "" if event.rpm is None else f"{amount(event.rpm)} requests/min",
                 "" if event.tpm is None else f"{amount(event.tpm)} tokens/min",
                 "" if event.paused_until_us is None else "held back by the endpoint",
+            )
+        case ParameterRefused():
+            return _joined(
+                f"{event.model}: {event.name} {event.how}",
+                f"sends {event.instead or 'nothing'} instead",
+                event.words,
             )
         case CommandAccepted():
             return _joined(f"{event.kind} by {event.author}", event.payload)

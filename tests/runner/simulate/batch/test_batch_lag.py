@@ -25,7 +25,7 @@ KEY = "siftlog-x-y"
 
 
 async def _create(endpoint: BatchEndpoint) -> str:
-    items = [(f"{KEY}-1-a", endpoint.encode(ASKED, Structure.TEXT))]
+    items = [(f"{KEY}-1-a", endpoint.encode(ASKED, Shape(structure=Structure.TEXT)))]
     return await endpoint.create(KEY, items, await endpoint.upload(KEY, items))
 
 

@@ -23,7 +23,7 @@ DEAD = """
 import time
 from store.errors import StoreError
 from store.segments.place import Place
-place = Place.at("s3://bucket/big")
+place = Place.of("s3://bucket/big")
 began = time.perf_counter()
 try:
     place.put_new("x", b"x")
@@ -108,7 +108,7 @@ def test_a_mistyped_bucket_is_not_made(s3: dict[str, str], tmp_path: Path) -> No
     assert fetch(s3["AWS_ENDPOINT_URL"])[0] == 200
 
 
-def test_an_endpoint_that_is_dead_is_told_of_within_seconds(tmp_path: Path) -> None:
+def test_an_endpoint_that_is_dead_is_told_of_within_seconds() -> None:
     env = {**SECRETS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}"}
     # measured in the process, for to start one on a busy machine takes seconds too
     done = subprocess.run(

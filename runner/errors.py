@@ -16,10 +16,10 @@
         Expired             its batch ended without it: again, with the next
         FormRefused         the endpoint does not take a parameter: again, without it
         OptionRefused       ... which a person set: stop, and leave tasks open
-        FormMissed          the model's reply broke the form asked for: again, plainer
         ContextTooLong      the prompt does not fit: never again
+        ContentFault        500 for what was asked: again, a few times, plainer
         ContentFiltered     refused with an error status: never again
-        SchemaMismatch      the reply is not of the form, in no plainer one: never again
+        SchemaMismatch      the content is not what was asked: re-ask, if allowed
         BudgetExceeded      no money left for it: not sent
         Cancelled           a person or a shutdown ended it
 
@@ -115,15 +115,12 @@ class OptionRefused(AttemptError):
     """The endpoint does not take a parameter that a person set."""
 
 
-class FormMissed(AttemptError):
-    """The endpoint made a reply, found that it breaks the form, and kept it back.
-
-    The request is at fault, not the server: the same one would end the same way.
-    """
-
-
 class ContextTooLong(AttemptError):
     """The prompt is longer than the model's context."""
+
+
+class ContentFault(AttemptError):
+    """The endpoint fails on this request's content, and works for others."""
 
 
 class ContentFiltered(AttemptError):

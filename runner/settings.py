@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from runner.errors import UsageError
 from runner.job import Job
 from runner.options import RunOptions
+from runner.parameters import ABSENT
 
 ENVIRONMENT = "SIFTLOG_SET_"
 
@@ -134,8 +135,9 @@ def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
     """A setting's texts as its field wants them: lists by commas or repetition."""
     if _is_list(field.annotation):
         return [part.strip() for text in texts for part in text.split(",") if part]
-    text = texts[-1]
-    return None if text == "" and type(None) in get_args(field.annotation) else text
+    text, kinds = texts[-1], get_args(field.annotation)
+    is_none = text == "" or (text == ABSENT and str not in kinds)
+    return None if is_none and type(None) in kinds else text
 
 
 def _beside(folder: Path, value: object) -> object:

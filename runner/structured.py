@@ -79,6 +79,11 @@ def read_object(reply: Reply, form: type[M]) -> M | ParseFailure:
     return ParseFailure(reason="no_json", detail=_syntax_fault(reply.text))
 
 
+def has_object(reply: Reply) -> bool:
+    """Whether a JSON object stands anywhere in a reply."""
+    return next(_objects(reply), None) is not None
+
+
 def _objects(reply: Reply) -> Iterator[dict[str, Any]]:
     """The outermost JSON objects in the text by their place, in fences or prose."""
     text = reply.text

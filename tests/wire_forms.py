@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from runner.clients.options import ClientOptions
+from runner.clients.secret import Secret
+
 TOKENS_IN, TOKENS_CACHED, TOKENS_OUT = 14, 7, 3
 """What every reply of this module says it used."""
 
@@ -166,3 +169,12 @@ NVIDIA = Provider(
 """Unlike the others, litellm asks this one through OpenAI's SDK."""
 
 PROVIDERS = (ANTHROPIC, GEMINI, DEEPSEEK, NVIDIA)
+
+
+def batches_at(form: str, url: str, **options: Any) -> ClientOptions:
+    """The options that reach batches of a *form* at *url*, each in its own way."""
+    key = "any-key-will-do"
+    if form == "openai":
+        return ClientOptions(base_url=url, api_key=Secret(key), **options)
+    address = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": key}
+    return ClientOptions(environment=address, **options)

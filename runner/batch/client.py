@@ -109,7 +109,7 @@ class BatchClient:
             Left: The process ends, or the endpoint is out, and the batch goes on.
             Unsent: The provider never had the batch.
         """
-        sent = self._ladder.sent(call.request)
+        sent = self._ladder.sent(call.request, call.task.number)
         taken_up = self._told.pop((call.task.number, call.attempt), None)
         with self._tally.attempt():
             if taken_up is None and self._adoption is not None:

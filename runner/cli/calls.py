@@ -172,6 +172,9 @@ def resume(
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the cap may have been raised since: the log knows it
     file.pop("budget", None)
+    if "temperature" in job_settings(ctx.args, given["sets"]):
+        # what is typed now outranks what was typed for the run
+        file.pop("temperature", None)
     if first.shard is not None:
         # this process does what several did
         file.pop("rate_share", None)
@@ -182,6 +185,7 @@ def resume(
         **roles.fixed(first.models),
     )
     typed = job_settings(ctx.args, given["sets"])
+    typed = session.with_temperature(job, typed, given)
     work = load_work(job, effective_settings(job, folder, typed))
     if given["engine"] is not None:
         from runner.cli.placed import run_placed

@@ -29,6 +29,7 @@ from runner.cli.speech import (
 from runner.cli.stand import status_json
 from runner.cli.variables import say_idle
 from runner.cli.words import job_settings
+from runner.clients.ladder import IGNORED
 from runner.control.ending import Ended
 from runner.errors import RunnerError, UsageError
 from runner.job import Job
@@ -43,7 +44,7 @@ from store.errors import StoreError
 from store.limit_words import UNITS
 from store.runs import RunFolder
 from store.shard import Shard
-from store.views import open_reader, present
+from store.views import open_reader, present, refused_parameters
 
 CLOCK = SystemClock()
 
@@ -68,11 +69,24 @@ def typed_settings(
     say_idle(job)
     return resolve(
         job,
-        typed=job_settings(words, given["sets"]),
+        typed=with_temperature(job, job_settings(words, given["sets"]), given),
         environment=os.environ,
         file=file.get("settings", {}),
         folder=given["config"].parent if given.get("config") else Path(),
     )
+
+
+def with_temperature(
+    job: Job, typed: dict[str, list[str]], given: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """The typed settings, with the run's temperature where the job has one too.
+
+    What a run records of its settings is then what it sends.
+    """
+    value = given.get("temperature")
+    if value is None or "temperature" not in job.Settings.model_fields:
+        return typed
+    return {"temperature": [value], **typed}
 
 
 def with_sample(job: Job, settings: BaseModel) -> BaseModel:
@@ -198,6 +212,7 @@ def end(
     unscored: RunnerError | StoreError | None = None
     if ended.why is not None:
         tell(ended.why)
+    _say_refused(folder)
     # what a budget paid for is worth its scores; what is missing has just been said
     if scores and ended.outcome in {"finished", "budget", "decided"}:
         try:
@@ -254,6 +269,23 @@ def end(
             }
         )
     return code
+
+
+def _say_refused(folder: RunFolder) -> None:
+    """What endpoints did not take, so that requests were other than the job's."""
+    with open_reader(folder.log) as reader:
+        facts = refused_parameters(reader)
+    if facts:
+        said = "; ".join(
+            f"{fact.model}: {fact.name} {fact.how}"
+            + (
+                f", sent as {fact.instead}"
+                if fact.instead and fact.how != IGNORED
+                else ""
+            )
+            for fact in facts
+        )
+        tell(f"Not sent, or without effect, at some endpoint: {said}.")
 
 
 def _exit_code(ended: Ended, failed: int) -> int:

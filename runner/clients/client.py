@@ -24,8 +24,6 @@ class Call:
     request: Request
     attempt: int = 1  #: its number in the task
     asked: str = ""  #: hash of the request, as the log has it
-    plainer: int = 0
-    """Steps below the endpoint's own form of reply: this task failed in better ones."""
     is_stale: bool = False
     """The log has another request for this attempt, which an earlier process began."""
 

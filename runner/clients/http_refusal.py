@@ -19,12 +19,13 @@ from runner.errors import (
     AttemptError,
     AuthFailed,
     BadRequest,
+    ContentFault,
     ContentFiltered,
     ContextTooLong,
-    FormMissed,
     FormRefused,
     Overloaded,
     RateLimited,
+    SchemaMismatch,
     ServerError,
     Timeout,
 )
@@ -62,14 +63,9 @@ _CONTEXT = re.compile(
 _FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient_quota|insufficient_balance|billing", re.IGNORECASE)
 _MISMATCH = re.compile(
-    r"json_validate_failed|does not match the expected (schema|\S+ format)"
-    r"|failed to parse input at pos",
-    re.IGNORECASE,
+    r"json_validate_failed|does not match the expected schema", re.IGNORECASE
 )
-"""What endpoints say that checked the model's reply and found another form. Groq, with
-status 400: "json_validate_failed"; llama.cpp, with status 500, where its output was cut
-in the middle of JSON: "The model produced output that does not match the expected
-peg-native format", and in older builds "Failed to parse input at pos 8"."""
+"""What Groq says where the model's reply was not of the form that was asked."""
 _FORM = re.compile(
     r"response.?format|json.?schema|response_?schema|output_?(format|config)"
     r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
@@ -81,6 +77,14 @@ this model", DeepSeek "This response_format type is unavailable now", LM Studio
 "'response_format.type' must be 'json_schema' or 'text'", vLLM "The provided JSON schema
 contains features not supported by xgrammar", ik_llama.cpp, with status 500,
 "response_format type must be one of "text" or "json_object""."""
+
+_CONTENT: Final = re.compile(
+    r"fail\w* to (parse|tokenize|apply|render)|pars(e|ing) error|unexpected (end|token)"
+    r"|invalid (json|utf)|jinja|chat template",
+    re.IGNORECASE,
+)
+"""What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
+parse input at pos 41", where output that has to be JSON was cut in the middle."""
 
 RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_only(401), error=AuthFailed, advice="check the key"),
@@ -107,12 +111,7 @@ RULES: Final[tuple[Rule, ...]] = (
         error=ContextTooLong,
         advice="shorten the prompt or choose a model that takes more",
     ),
-    Rule(
-        statuses=range(400, 501),
-        words=_MISMATCH,
-        error=FormMissed,
-        advice="its reply broke the form; asked again in a plainer one",
-    ),
+    Rule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
     Rule(
         statuses=range(400, 501),
         words=_FORM,
@@ -127,6 +126,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(statuses=_CLIENT, error=BadRequest, advice=""),
     Rule(statuses=_only(503), error=Overloaded, advice=""),
     Rule(statuses=_only(529), error=Overloaded, advice=""),
+    Rule(statuses=_only(500), words=_CONTENT, error=ContentFault, advice=""),
     Rule(statuses=range(500, 600), error=ServerError, advice=""),
     Rule(
         statuses=range(300, 400),

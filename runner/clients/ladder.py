@@ -9,17 +9,11 @@ call.
 
 What a person set is not left out without a word: that refusal stops the endpoint,
 unless `--drop-refused` was given.
-
-One task may need a plainer form of reply than its endpoint takes: its reply broke the
-form (`FormMissed`), or the server fails on it again and again. Its next attempts go
-down from the endpoint's form, and other tasks keep that. Where only a plainer form was
-ever answered, the endpoint's own goes down, which is a fact like a refusal.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
@@ -28,13 +22,14 @@ from runner.clients.http_refusal import Complaint, complaint_in, one_line
 from runner.errors import (
     AttemptError,
     BadRequest,
+    ContentFault,
     ContextTooLong,
-    FormMissed,
     FormRefused,
-    SchemaMismatch,
 )
 from runner.errors import OptionRefused as Refused
+from runner.reply import Reply
 from runner.request import ChatRequest, EmbedRequest, Request
+from runner.structured import has_object
 from runner.terms import USUAL, Terms
 from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
@@ -45,9 +40,9 @@ SYSTEM: Final = "system"
 PACKED: Final = "encoding_format"
 LIMITS: Final = ("max_tokens", "max_completion_tokens")
 ROOM: Final = "reasoning room"
+PLAIN_SCHEMA: Final = "plain schema"
 KNOWN: Final = "known to be refused"
-ENOUGH: Final = 3
-"""Replies in a plainer form alone before the endpoint is asked for no better one."""
+IGNORED: Final = "ignored"
 
 Step: TypeAlias = tuple[str | None, Shape]
 """What is sent instead, in words, and the shape that sends it."""
@@ -56,7 +51,8 @@ _REFUSING: Final = re.compile(
     r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
     r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
     r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
-    r"|only the default|must be|has to be|cannot|can not|can only|incompatible|removed",
+    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
+    r"|removed",
     re.IGNORECASE,
 )
 """Words of a refusal, near the name of what is refused."""
@@ -94,6 +90,13 @@ _REASONING: Final = re.compile(
 )
 """What OpenAI says of its reasoning models alone, which take no temperature either."""
 
+STUMBLES: Final = 3
+"""Tasks whose content an endpoint failed on, before any reply, until no task is asked
+with a schema any more."""
+
+ENOUGH: Final = 12
+"""Replies from which on it is judged whether a schema has any effect."""
+
 _COMMON: Final = re.compile(r"[a-z]+")
 """Names that are also words of English: they count only in quotes, or as a place."""
 _PLAINLY_NAMED: Final = frozenset({"temperature"})
@@ -106,21 +109,21 @@ class Sent:
     shape: Shape
     names: frozenset[str] = frozenset()
     room: int = 0  #: tokens for reasoning in its limit
-    has_schema: bool = False  #: whatever the shape makes of it
+    task: int = 0  #: number of its task; 0: of none
 
 
 def _structure(shape: Shape, words: str) -> Step | None:
     """Strict schema, schema, JSON object, words alone."""
     is_schema = shape.structure in {Structure.SCHEMA, Structure.LOOSE}
-    if is_schema and not shape.plain_schema and _FEATURES.search(words):
-        return "plain schema", replace(shape, plain_schema=True)
     if shape.structure is Structure.SCHEMA and _STRICT.search(words):
         return Structure.LOOSE.value, replace(shape, structure=Structure.LOOSE)
+    if is_schema and not shape.plain_schema and _FEATURES.search(words):
+        return PLAIN_SCHEMA, replace(shape, plain_schema=True)
     match shape.structure:
         case Structure.SCHEMA | Structure.LOOSE:
-            return "json_object", replace(shape, structure=Structure.OBJECT)
+            return Structure.OBJECT.value, replace(shape, structure=Structure.OBJECT)
         case Structure.OBJECT:
-            return "text", replace(shape, structure=Structure.TEXT)
+            return Structure.TEXT.value, replace(shape, structure=Structure.TEXT)
         case Structure.TEXT:
             return None
 
@@ -185,8 +188,10 @@ class Ladder:
         self._drops = drops
         self._facts: list[ParameterRefused] = []
         self._known: set[str] = set()  #: left out by the family, and not yet recorded
-        self._answers: Counter[Structure] = Counter()  #: to requests with a schema
         self._left: list[str] = []  #: names of the limit that were refused
+        self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
+        self._ignored = False
+        self._stumbled: set[int] = set()  #: tasks that are asked without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
         if family is not None and family.refuses:
@@ -215,36 +220,26 @@ class Ladder:
 
     @property
     def is_known(self) -> bool:
-        """Whether the model's family says what it takes, or its refusals have."""
+        """Whether the model's family says what it takes."""
         family = self._terms.family
-        return bool(self._left) or (family is not None and bool(family.refuses))
+        return family is not None and bool(family.refuses)
 
-    def sent(self, request: Request, *, plainer: int = 0) -> Sent:
-        """What a call of *request* sends now; to be kept until its outcome.
-
-        Args:
-            request: what is asked.
-            plainer: how many steps below the endpoint's form its reply's form is.
-        """
+    def sent(self, request: Request, task: int = 0) -> Sent:
+        """What a call of *request* sends now; to be kept until its outcome."""
         shape = self.shape
+        if task in self._stumbled:
+            shape = replace(shape, structure=Structure.TEXT)
         match request:
             case ChatRequest():
-                has_schema = request.schema is not None
-                if has_schema and plainer:
-                    structure = shape.structure.plainer(plainer)
-                    shape = replace(shape, structure=structure)
                 names = set(chat_fields(request, shape))
-                if has_schema and shape.structure is not Structure.TEXT:
+                if request.schema is not None and shape.structure != Structure.TEXT:
                     names.add(FORMAT)
                 if any(message.role == SYSTEM for message in request.messages):
                     names.add(SYSTEM)
                 has_temperature = request.temperature is not None
                 self._tell_known({"temperature"} if has_temperature else set())
                 return Sent(
-                    shape=shape,
-                    names=frozenset(names),
-                    room=request.room,
-                    has_schema=has_schema,
+                    shape=shape, names=frozenset(names), room=request.room, task=task
                 )
             case EmbedRequest():
                 names = {PACKED} if shape.packed else set()
@@ -261,20 +256,6 @@ class Ladder:
             words = f"{self._terms.family.name} take no {name}"
             self._record(name, words, None, how=KNOWN)
 
-    def answered(self, sent: Sent) -> None:
-        """Count a reply to what was *sent*."""
-        structure = sent.shape.structure
-        if not sent.has_schema:
-            return
-        self._answers[structure] += 1
-        is_all = sum(self._answers.values()) == self._answers[structure]
-        now = self.shape.structure
-        is_plainer = structure in {now.plainer(1), now.plainer(2)} - {now}
-        if is_plainer and is_all and self._answers[structure] >= ENOUGH:
-            self.shape = replace(self.shape, structure=structure)
-            words = f"only requests without {now.value} were answered"
-            self._record(FORMAT, words, structure.value)
-
     # -- refusals --------------------------------------------------------------
 
     def met(self, error: AttemptError, sent: Sent) -> AttemptError:
@@ -286,8 +267,8 @@ class Ladder:
         """
         if isinstance(error, ContextTooLong) and sent.room and sent.shape.room:
             return self._step(error, [ROOM], sent, one_line(str(error)))
-        if isinstance(error, FormMissed) and FORMAT not in sent.names:
-            return _as(SchemaMismatch, error)
+        if isinstance(error, ContentFault) and FORMAT in sent.names:
+            return self._stumble(error, sent)
         if not isinstance(error, BadRequest | FormRefused):
             return error
         complaint = complaint_in(error.body) if error.body else Complaint()
@@ -310,6 +291,20 @@ class Ladder:
         if not any(moved):
             return _as(BadRequest, error) if isinstance(error, FormRefused) else error
         return error if isinstance(error, FormRefused) else _as(FormRefused, error)
+
+    def _stumble(self, error: AttemptError, sent: Sent) -> AttemptError:
+        """Ask this task without a schema; all tasks, where no schema ever worked.
+
+        llama.cpp answers 500 where output that has to be JSON was cut in the middle.
+        """
+        self._stumbled.add(sent.task)
+        if self._read[0] == 0 and len(self._stumbled) >= STUMBLES:
+            if self.shape.structure is not Structure.TEXT:
+                self.asks_plainly()
+                words = one_line(str(error))
+                self._record(FORMAT, words, Structure.TEXT.value)
+            self._stumbled.clear()
+        return error
 
     def _is_forced(self, name: str) -> bool:
         """Whether a person set it, and wants to hear of its refusal."""
@@ -348,16 +343,44 @@ class Ladder:
         other = LIMITS[1 - LIMITS.index(name)]
         if other not in self._left:
             return other, replace(shape, limit=other)  # type: ignore[arg-type]
-        # without a limit the model's own applies, and that must have been reserved
-        return None
+        if self._terms.most_output is None or self._is_forced("max_output_tokens"):
+            return None
+        return None, replace(shape, limit=None)
+
+    @property
+    def most_output(self) -> int | None:
+        """Tokens of a reply, where no limit is sent; None: the request limits it."""
+        return self._terms.most_output if self.shape.limit is None else None
 
     def _stopped(self, error: AttemptError, name: str, words: str) -> AttemptError:
         stopped = _as(Refused, error)
-        stopped.args = (
+        said = (
             f"{self._endpoint} does not take {name}, which was set for {self._model}: "
-            f"{words} (set another value, or let --drop-refused leave it out)",
+            f"{words} (set another value, or let --drop-refused leave it out)"
         )
+        stopped.args = (said,)
         return stopped
+
+    # -- replies ---------------------------------------------------------------
+
+    def replied(self, reply: Reply) -> None:
+        """Count a reply to a request with a schema; record once that it has no effect.
+
+        What a model writes under a schema that is enforced is JSON unless it was cut
+        or refused. Half of the replies without, out of twelve or more, are no chance:
+        with one in twenty they would be seen once in 10,000 runs.
+        """
+        is_sent = self.shape.structure is not Structure.TEXT
+        if self._ignored or not is_sent or reply.finish_reason != "stop":
+            return
+        self._read[0] += 1
+        self._read[1] += not has_object(reply)
+        replies, unfit = self._read
+        if replies >= ENOUGH and 2 * unfit >= replies:
+            self._ignored = True
+            words = f"{unfit} of {replies} replies hold no JSON object"
+            instead = self.shape.structure.value
+            self._record(FORMAT, words, instead, how=IGNORED)
 
     # -- facts -----------------------------------------------------------------
 
@@ -386,33 +409,31 @@ class Ladder:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
             self._known.discard(fact.name)
-            if fact.how == "ignored":
-                continue
-            if fact.name in LIMITS:
+            if fact.how == IGNORED:
+                self._ignored = True
+            elif fact.name in LIMITS:
                 self._left.append(fact.name)
-                if fact.instead is not None:
-                    self.begin_with(fact.instead)
-            elif fact.name == FORMAT and fact.instead == "plain schema":
-                self.shape = replace(self.shape, plain_schema=True)
-            elif fact.name == FORMAT:
-                self.shape = replace(self.shape, structure=_STRUCTURES[fact.instead])
-            elif fact.name == SYSTEM and fact.instead in {"developer", "user"}:
-                self.shape = replace(self.shape, system=fact.instead)  # type: ignore[arg-type]
-            elif fact.name == PACKED:
-                self.shape = replace(self.shape, packed=False)
-            elif fact.name == ROOM:
-                self.shape = replace(self.shape, room=False)
-            elif fact.name not in self._terms.explicit or self._drops:
+                self.shape = replace(self.shape, limit=fact.instead)  # type: ignore[arg-type]
+            elif fact.name in _RESTORED:
+                self.shape = _RESTORED[fact.name](self.shape, fact.instead)
+            elif not self._is_forced(fact.name):
                 # what was set meanwhile is to be refused in the endpoint's words
                 self._omit({fact.name})
 
 
-_STRUCTURES: Final[Mapping[str | None, Structure]] = {
-    Structure.LOOSE.value: Structure.LOOSE,
-    Structure.OBJECT.value: Structure.OBJECT,
-    Structure.TEXT.value: Structure.TEXT,
-    None: Structure.TEXT,
+def _restored_structure(shape: Shape, instead: str | None) -> Shape:
+    if instead == PLAIN_SCHEMA:
+        return replace(shape, plain_schema=True)
+    return replace(shape, structure=Structure(instead))
+
+
+_RESTORED: Final[Mapping[str, Callable[[Shape, str | None], Shape]]] = {
+    FORMAT: _restored_structure,
+    SYSTEM: lambda shape, role: replace(shape, system=role),  # type: ignore[arg-type]
+    PACKED: lambda shape, _: replace(shape, packed=False),
+    ROOM: lambda shape, _: replace(shape, room=False),
 }
+"""What a recorded step makes of a shape."""
 
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     FORMAT: ("structure", "plain_schema"),
@@ -456,10 +477,13 @@ def refused_in(
     """
     places = [_named(field, words, sent.names) for field in complaint.fields]
     named = [name for name in places if name is not None]
-    if not named and _REFUSING.search(f"{complaint.code} {words}"):
+    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    if not named and _REFUSING.search(f"{code} {words}"):
         named = [name for name in sorted(sent.names) if _is_in(name, words)]
         if SYSTEM in sent.names and _SYSTEM.search(words):
             named.append(SYSTEM)
+    elif not named and _TOO_LARGE.search(words):
+        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
     if not named and is_form:
         named = [name for name in (FORMAT, PACKED) if name in sent.names]
     limits = [name for name in named if name in LIMITS]

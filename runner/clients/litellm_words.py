@@ -68,7 +68,7 @@ def embedding(request: EmbedRequest, model: str) -> dict[str, Any]:
         words["dimensions"] = request.dimensions
     if request.purpose is not None or provider != "gemini":
         words |= purposes.get(request.purpose or "document", {})
-    return words | decoded(request.parameters.extra_body)
+    return {**words, **decoded(request.parameters.extra_body)}
 
 
 def rerank(request: RerankRequest) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def rerank(request: RerankRequest) -> dict[str, Any]:
     }
     if request.top_n is not None:
         words["top_n"] = request.top_n
-    return words | decoded(request.parameters.extra_body)
+    return {**words, **decoded(request.parameters.extra_body)}
 
 
 def messages(asked: Sequence[tuple[str, Message]], model: str) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
 from runner.clients.tally import Tally
 from runner.errors import MalformedReply, UsageError
-from runner.request import ChatRequest, EmbedRequest, RerankRequest
+from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.wire import (
     OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
@@ -79,7 +79,7 @@ class OpenAICompatibleClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 the key.
         """
-        written = self._written(call)
+        written = self._written(call.request, call.task.number)
         request = httpx.Request(
             "POST", written.url, headers=self._headers, content=written.content
         )
@@ -96,7 +96,6 @@ class OpenAICompatibleClient:
             except MalformedReply as error:
                 error.status = status
                 raise
-            self._ladder.answered(written.sent)
             return Received(
                 body=body,
                 form=written.form,
@@ -105,9 +104,9 @@ class OpenAICompatibleClient:
                 headers=headers or None,
             )
 
-    def _written(self, call: Call) -> _Written:
-        sent = self._ladder.sent(call.request, plainer=call.plainer)
-        match request := call.request:
+    def _written(self, request: Request, task: int) -> _Written:
+        sent = self._ladder.sent(request, task)
+        match request:
             case ChatRequest():
                 form = OPENAI_CHAT
                 content = encode_chat(request, self._model, sent.shape)

@@ -113,12 +113,11 @@ class LiteLLMClient:
             AttemptError: No usable reply came back; no message or body of it holds
                 a key.
         """
-        sent = self._ladder.sent(call.request, plainer=call.plainer)
+        sent = self._ladder.sent(call.request, call.task.number)
         exchange = Exchange(self._sender_for, self._tally)
         with self._tally.attempt(), self._translated(exchange, sent):
             with sending(exchange.send):
                 made = await self._asked(call.request, sent.shape)
-            self._ladder.answered(sent)
             form, body = _stored(call.request, made, exchange.body)
             body = self._keys.mask_bytes(body)
             return Received(

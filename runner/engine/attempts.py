@@ -37,7 +37,7 @@ from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
 from runner.terms import USUAL, Terms
-from runner.wire import PLAINER, decode_reply, skeleton
+from runner.wire import decode_reply, skeleton
 from store.clock import Clock
 from store.events import (
     AttemptAnswered,
@@ -103,6 +103,7 @@ class _Item:
     task: Task
     attempt: int  #: started so far
     asked: str = ""  #: hash of the request that was sent last
+    has_schema: bool = False  #: so does that request
     extra: tuple[Message, ...] = ()  #: the dialogue of a re-ask
     reasks: int = 0
     is_ending: bool = False  #: its end is on its way to the log, or there
@@ -186,6 +187,9 @@ class Attempts:
             return
         request = self._request(item)
         output = worst_output(request)
+        ladder = self._parts.ladders.get(work.model)
+        if ladder is not None and ladder.most_output is not None:
+            output = max(output, ladder.most_output)
         work.tokens = worst_prompt(request, USUAL_TOKEN) + output
         if price is not None:
             work.worst_pico = worst_pico(price, worst_prompt(request), output)
@@ -212,9 +216,8 @@ class Attempts:
         """Record that an attempt begins; what is to be sent."""
         work, request = item.work, self._request(item)
         payload, blobs, item.asked = skeleton(request, work.model)
+        item.has_schema = isinstance(request, ChatRequest) and bool(request.schema)
         item.attempt += 1
-        if isinstance(request, ChatRequest) and request.schema is not None:
-            work.rungs = len(PLAINER)
         self.counts["started"] += 1
         started = AttemptStarted(
             task=work.number,
@@ -225,11 +228,7 @@ class Attempts:
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         return Call(
-            task=item.task,
-            request=request,
-            attempt=item.attempt,
-            asked=item.asked,
-            plainer=self._scheduler.plainer(work),
+            task=item.task, request=request, attempt=item.attempt, asked=item.asked
         )
 
     async def go_on(self, started: AttemptStarted) -> None:
@@ -311,7 +310,7 @@ class Attempts:
         elif item.refused is None:
             # nothing follows from it, so it is queued before anything is awaited
             end = TaskFailed(task=work.number, attempt=item.attempt, error=name)
-            ended = [*facts, entry, end]
+            ended: list[Entry | Event] = [*facts, entry, end]
             await self._finish(item, ended, Answer(task=item.task, error=name))
         else:
             # by itself, for the last reply's follow-ups may have to wait their turn
@@ -325,6 +324,11 @@ class Attempts:
         facts = [] if ladder is None else ladder.take_facts()
         for fact in facts:
             self._parts.tell(fact.sentence)
+        if ladder is not None and facts and ladder.most_output is not None:
+            # without a limit of ours a reply may be longer than what was to be reserved
+            for item in self._items.values():
+                if item.work.model == model:
+                    self._weigh(item)
         return facts
 
     async def _answered(self, item: _Item, received: Received, took: float) -> None:
@@ -344,6 +348,9 @@ class Attempts:
             told=told(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
+        ladder = self._parts.ladders.get(work.model)
+        if ladder is not None and item.has_schema and isinstance(reply, Reply):
+            ladder.replied(reply)
         facts = self._facts(work.model)
         event = answered(
             received,

@@ -10,9 +10,9 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from runner import errors as e
-from runner.limits.breaker import Witness, is_internal
 from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
 from runner.money.budget import Budget
 from store.scope import Scope, is_within
@@ -23,11 +23,6 @@ PATIENCE_S = 60.0
 """A retry that is due for longer goes before later stages; its deadline is running."""
 
 
-MANY = 20
-"""Answers to others that make a failure the request's own."""
-HARDLY_ANY = 0.05
-"""Failures on others, of those answers. Where a server fails on a fifth of all calls by
-chance, one call in a hundred looks alone, and it has failed three times before."""
 PROBE_S = 2.0
 """How long the first call of a stage goes alone. An endpoint refuses a parameter before
 the model begins, so that takes a round trip; a reply may take a minute."""
@@ -52,9 +47,8 @@ class Work:
     among: int = 0  #: calls in flight beside it when it was sent
     due: float = float("inf")  #: monotonic seconds since when a retry may be sent
     failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
-    rungs: int = 0  #: plainer forms of reply that its request has
-    plainer: int = 0  #: how many of them the next attempt goes down
-    witness: Witness | None = None  #: of its endpoint when it first answered 500
+    alone: int = 0  #: times it ended with 500 again while others were answered
+    answered: int | None = None  #: replies to its model when it last ended with 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +144,7 @@ class Lane:
         """Stages whose requests the endpoint is not known to take, with the monotonic
         second of the call that finds out; None: it is still to be sent."""
         self.usual_tokens = 0.0  #: of a call; 0: none is known
+        self.answered = 0  #: replies so far
 
     def take(self, work: Work, now: float, reserved_pico: int | None = None) -> None:
         """Give an attempt its slot, its share of the minute and its money.
@@ -200,6 +195,14 @@ class Lane:
         """Until when the queue waits for a call that finds out what is taken."""
         sent_at = self.probes.get(queue.stage)
         return None if sent_at is None else sent_at + PROBE_S
+
+    def count_fault(self, work: Work, error: e.AttemptError) -> None:
+        """Tell a request that an endpoint fails on from an endpoint that is down."""
+        if error.status != HTTPStatus.INTERNAL_SERVER_ERROR:
+            return
+        if work.answered is not None and self.answered > work.answered:
+            work.alone += 1
+        work.answered = self.answered
 
     def loads(self) -> Iterator[Load]:
         """The pages to be fetched now."""
@@ -298,27 +301,6 @@ class Lane:
             f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
             f"more than {deadline_s:,.0f} s (--deadline-s)"
         )
-
-    def blames(self, work: Work, error: e.AttemptError) -> bool:
-        """Whether a failed attempt is the request's fault, not the server's.
-
-        A request is to blame where its server has answered many others since it first
-        failed on this one, and failed on hardly any. From the second failure on, and
-        at once where a reply broke the form, the next attempt asks for a plainer form.
-        """
-        is_refused = isinstance(error, e.FormRefused) and work.plainer
-        if is_refused or isinstance(error, e.FormMissed):
-            work.plainer += 1
-        if not is_internal(error) or self.limits.batched:
-            return False
-        seen = self.endpoint.breaker.witness
-        if work.witness is None:
-            work.witness = seen
-        same = work.failures[e.ServerError]
-        work.plainer += same > 1
-        answers = seen.answers - work.witness.answers
-        others = seen.server_errors - work.witness.server_errors - (same - 1)
-        return answers >= MANY and others <= answers * HARDLY_ANY
 
     def mark_paused(self, pauses: Collection[Scope]) -> None:
         """Hold back what *pauses* name by stage and model, and nothing else."""

@@ -17,13 +17,12 @@ MAX_TRIES = 24
 1,149 times in 24 days because nothing bounded the sum."""
 
 
+MOST_ALONE = 2
+"""Retries of a request that ended with 500 while others were answered: its content
+is at fault, and a further try would end in the same way."""
+
 MOST_DOUBLINGS = 30
 """Of a backoff: past every cap, and far from what a float cannot hold."""
-
-
-MOST_ALONE = 3
-"""Attempts of one request, in one form, that a server which answers the others fails
-on; a person would not send it more often either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +50,9 @@ RULES: Mapping[type[e.AttemptError], Rule] = {
     e.Expired: Rule(tries=4, base_s=0.0),
     # at once, in a plainer form: its client never comes back to one that was refused
     e.FormRefused: Rule(tries=1, base_s=0.0, is_counted=False),
-    # once on each rung of `runner.wire.Structure`; the reply was cut or odd, by chance
-    e.FormMissed: Rule(tries=3, base_s=0.0),
     e.OptionRefused: Rule(tries=1, stops_endpoint=True, is_counted=False),
+    # its client leaves out the schema that the endpoint stumbled over
+    e.ContentFault: Rule(tries=3, base_s=0.5),
     e.ContextTooLong: Rule(tries=1),
     e.ContentFiltered: Rule(tries=1),
     # whether it is asked again is the job's setting `reask`, not a backoff
@@ -85,7 +84,7 @@ def decide(
     elapsed_s: float,
     deadline_s: float,
     chance: float,
-    most: int = MAX_TRIES,
+    alone: int = 0,
 ) -> Decision:
     """The decision for a task whose attempt just ended with *error*.
 
@@ -97,7 +96,8 @@ def decide(
         deadline_s: no retry may start later than this.
         chance: uniform in [0, 1); full jitter (Brooker, "Exponential Backoff And
             Jitter", 2015): delay = chance * min(cap, base * 2^(same - 1)).
-        most: attempts that may end this way, where its request looks to be at fault.
+        alone: times that the task ended with 500 once more though the endpoint had
+            answered others meanwhile.
     """
     rule = RULES[type(error)]
     asked = error.retry_after_s or 0.0
@@ -109,7 +109,7 @@ def decide(
     doublings = min(same - 1, MOST_DOUBLINGS)
     backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
     delay = max(asked, chance * backoff_s)
-    spent = same >= min(rule.tries, most) or tries >= MAX_TRIES
+    spent = same >= rule.tries or tries >= MAX_TRIES or alone >= MOST_ALONE
     if spent or elapsed_s + delay > deadline_s:
         return Decision(retry_in_s=None, pause_endpoint_s=pause)
     return Decision(retry_in_s=delay, pause_endpoint_s=pause)

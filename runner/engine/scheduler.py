@@ -37,14 +37,7 @@ from typing import Protocol
 
 from runner import errors as e
 from runner.engine.lane import Lane, LaneStatistics, Load, Work
-from runner.engine.retry import (
-    MAX_TRIES,
-    MOST_ALONE,
-    RULES,
-    Decision,
-    decide,
-    may_be_billed,
-)
+from runner.engine.retry import RULES, Decision, decide, may_be_billed
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
@@ -177,6 +170,7 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage)
+        lane.answered += 1
         if used is not None:
             lane.used(used)
         lane.limiter.answered(now, work.sent_at, told)
@@ -206,6 +200,7 @@ class Scheduler:
         lane = self._lanes[work.model]
         lane.in_flight -= 1
         lane.probed(work.stage, error)
+        lane.count_fault(work, error)
         said = lane.endpoint.breaker.failed(error, now) or lane.given_up(
             error, self._deadline_s
         )
@@ -213,7 +208,6 @@ class Scheduler:
         if RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
-        is_alone = lane.blames(work, error)
         decision = decide(
             error,
             same=work.failures[type(error)],
@@ -221,7 +215,7 @@ class Scheduler:
             elapsed_s=now - (work.since if work.since is not None else now),
             deadline_s=float("inf") if lane.limits.batched else self._deadline_s,
             chance=chance,
-            most=MOST_ALONE + work.rungs if is_alone else MAX_TRIES,
+            alone=work.alone,
         )
         lane.limiter.failed(
             now,
@@ -370,10 +364,6 @@ class Scheduler:
     def counts_tokens(self, model: str) -> bool:
         """Whether the tokens of a request matter to a limit."""
         return self._lanes[model].limiter.counts_tokens
-
-    def plainer(self, work: Work) -> int:
-        """How many forms of reply below the usual one an attempt is to ask for."""
-        return max(work.plainer, self._lanes[work.model].endpoint.breaker.plainer)
 
     def limits(self, model: str) -> Limits:
         """What a person set for a model."""

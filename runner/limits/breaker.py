@@ -11,7 +11,6 @@ it: such failures neither open the breaker nor close it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from runner import errors as e
 from runner.engine.retry import RULES
@@ -26,25 +25,16 @@ GIVE_UP_S = 3600.0
 """An outage longer than this needs a person."""
 GIVE_UP_AT_FIRST_S = 10.0
 """The same, where nothing was ever answered; a server that starts up takes seconds."""
-INTERNAL = HTTPStatus.INTERNAL_SERVER_ERROR
 NEUTRAL = (
     e.RateLimited,
     e.SchemaMismatch,
     e.Expired,
     e.FormRefused,
-    e.FormMissed,
     e.Cancelled,
+    e.ContentFault,
     e.ContentFiltered,
     e.ContextTooLong,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Witness:
-    """What an endpoint has done so far, for a look back."""
-
-    answers: int
-    server_errors: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +45,6 @@ class BreakerStatistics:
     alike: int
     error: str | None  #: class that the last failures share
     stopped: str | None  #: why nothing is sent any more
-
-
-def is_internal(error: e.AttemptError) -> bool:
-    """Whether a server failed over a request that it had read: status 500 alone.
-
-    502 to 504 come from what is in front of it, and say nothing of the request.
-    """
-    return isinstance(error, e.ServerError) and error.status == INTERNAL
 
 
 class Breaker:
@@ -77,23 +59,6 @@ class Breaker:
         self._probe_gap = FIRST_PROBE_S
         self._worked = False
         self._stopped: str | None = None
-        self._answers = 0
-        self._server_errors = 0
-        self._plainer = 0
-
-    @property
-    def plainer(self) -> int:
-        """How many forms of reply below the usual one the next probe is to ask for.
-
-        Where every request fails with 500, the form that all ask for may be the
-        cause, so each probe asks for a plainer one.
-        """
-        return self._plainer
-
-    @property
-    def witness(self) -> Witness:
-        """What it has seen so far."""
-        return Witness(answers=self._answers, server_errors=self._server_errors)
 
     @property
     def stopped(self) -> str | None:
@@ -116,8 +81,6 @@ class Breaker:
     def succeeded(self) -> None:
         """A reply came: the endpoint works."""
         self._worked = True
-        self._answers += 1
-        self._plainer = 0
         self._alike = 0
         self._class = None
         self._opened_at = None
@@ -125,15 +88,14 @@ class Breaker:
 
     def failed(self, error: e.AttemptError, now: float) -> str | None:
         """Count a failure; a sentence for people if the breaker moved."""
-        self._server_errors += isinstance(error, e.ServerError)
-        # a gap in a recording, which nothing sent would fill
-        is_gap = isinstance(error, e.BadRequest) and error.status is None
-        if isinstance(error, NEUTRAL) or is_gap or self._stopped is not None:
+        if isinstance(error, NEUTRAL) or self._stopped is not None:
             return None
-        if isinstance(error, e.OptionRefused):
-            return self.stop(str(error))
+        if isinstance(error, e.BadRequest) and error.status is None:
+            return None  # a gap in a recording, which nothing sent would fill
         if RULES[type(error)].stops_endpoint:
-            return self.stop(f"{self._name} refused the key: {error}")
+            is_key = isinstance(error, e.AuthFailed)
+            said = f"{self._name} refused the key: {error}" if is_key else str(error)
+            return self.stop(said)
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:
@@ -155,11 +117,9 @@ class Breaker:
             return None  # sent before the breaker opened; the probe is still to come
         self._probe_at = now + self._probe_gap
         self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
-        self._plainer += is_internal(error)
         kind = type(error).__name__
         if not self._worked and now - opened_at > GIVE_UP_AT_FIRST_S:
-            did = "never answered" if error.status is None else "answered only errors"
-            return self.stop(f"{self._name} {did}: {kind}: {error}")
+            return self.stop(f"{self._name} never answered: {kind}: {error}")
         if now - opened_at > GIVE_UP_S:
             return self.stop(f"{self._name} has failed for an hour: {kind}: {error}")
         return None

@@ -14,7 +14,7 @@ from runner.wire.embeddings import OPENAI_EMBEDDINGS, encode_embed
 from runner.wire.forms import FORMS, decode_reply, encode_answer
 from runner.wire.reading import MOST_TOKENS, UNREADABLE
 from runner.wire.rerank import RERANK, encode_rerank
-from runner.wire.shape import PLAINER, Shape, Structure
+from runner.wire.shape import Shape, Structure
 from runner.wire.skeleton import Skeleton, skeleton
 from runner.wire.texts import CACHED_PARTS
 
@@ -25,7 +25,6 @@ __all__ = [
     "MOST_TOKENS",
     "OPENAI_CHAT",
     "OPENAI_EMBEDDINGS",
-    "PLAINER",
     "RERANK",
     "UNREADABLE",
     "Shape",

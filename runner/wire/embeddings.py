@@ -39,7 +39,7 @@ def encode_embed(request: EmbedRequest, model: str, *, packed: bool) -> bytes:
         body["dimensions"] = request.dimensions
     if packed:
         body["encoding_format"] = "base64"
-    return msgspec.json.encode(body | decoded(request.parameters.extra_body))
+    return msgspec.json.encode({**body, **decoded(request.parameters.extra_body)})
 
 
 def encode_vectors(vectors: Vectors) -> bytes:

@@ -26,7 +26,7 @@ def encode_rerank(request: RerankRequest, model: str) -> bytes:
     }
     if request.top_n is not None:
         body["top_n"] = request.top_n
-    return msgspec.json.encode(body | decoded(request.parameters.extra_body))
+    return msgspec.json.encode({**body, **decoded(request.parameters.extra_body)})
 
 
 def encode_ranking(ranking: Ranking) -> bytes:

@@ -24,16 +24,6 @@ class Structure(enum.Enum):
     OBJECT = "json_object"
     TEXT = "text"  #: not at all: the prompt alone says it
 
-    def plainer(self, steps: int) -> Structure:
-        """The form *steps* below, which demands less of the endpoint."""
-        below = (self, *PLAINER[PLAINER.index(self) + 1 :]) if self in PLAINER else ()
-        forms = below or (self, *PLAINER)
-        return forms[min(steps, len(forms) - 1)]
-
-
-PLAINER: Final = (Structure.OBJECT, Structure.TEXT)
-"""Forms that are tried where a reply in a better one failed, in this order."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:

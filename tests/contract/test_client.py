@@ -15,15 +15,26 @@ import pytest
 
 from runner.clients import Call, ClientOptions, ModelClient, open_client
 from runner.clients.function import FunctionClient
-from runner.errors import AttemptError, BadRequest, UsageError
+from runner.clients.ladder import Ladder
+from runner.errors import (
+    AttemptError,
+    BadRequest,
+    FormRefused,
+    OptionRefused,
+    UsageError,
+)
 from runner.job import Job
+from runner.parameters import Parameters
 from runner.reply import AnyReply, Ranking, Reply, Vectors
 from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.task import Task
+from runner.terms import Terms
 from runner.testing_roles import PanelJob
 from runner.wire import decode_reply
+from tests.wire_forms import DEEPSEEK
+from tests.wire_server import Heard, Said, WireServer, saying
 
 pytestmark = pytest.mark.asyncio
 
@@ -213,3 +224,65 @@ async def test_a_model_that_nothing_serves_says_what_to_do(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         open_client(model, ClientOptions())
+
+
+@asynccontextmanager
+async def refusing(
+    opener: str, terms: Terms
+) -> AsyncIterator[tuple[WireServer, ModelClient, Ladder]]:
+    """A client of one kind at an endpoint that takes no seed, and neither temperature."""
+
+    def answer(heard: Heard) -> Said:
+        for name in ("temperature", "seed"):
+            if name in heard.body:
+                said = {"message": f"Unsupported parameter: '{name}' is not supported"}
+                return Said(body={"error": said}, status=400)
+        return Said(body=DEEPSEEK.reply("yes"))
+
+    async with saying(answer) as wire:
+        if opener == "direct":
+            model, options = "openai/x", ClientOptions(base_url=wire.url)
+        else:
+            environment = {
+                "NVIDIA_NIM_API_KEY": "none",
+                "NVIDIA_NIM_API_BASE": f"{wire.url}/v1",
+            }
+            model, options = "nvidia_nim/x", ClientOptions(environment=environment)
+        ladder = Ladder("an endpoint", model, terms=terms)
+        headers = {"x-title": "a study"}
+        client = open_client(model, replace(options, ladder=ladder, headers=headers))
+        yield wire, client, ladder
+        await client.close()
+
+
+ONLINE = ("direct", "litellm")
+
+
+@pytest.mark.parametrize("opener", ONLINE)
+async def test_a_default_that_is_refused_is_left_out_and_recorded(opener: str) -> None:
+    async with refusing(opener, Terms()) as (wire, client, ladder):
+        with pytest.raises(FormRefused):
+            await client.call(call(KEYS[0]))
+        for key in KEYS[1:]:
+            await client.call(call(key))
+    assert ["temperature" in heard.body for heard in wire.heard] == [True] + [False] * 7
+    (fact,) = ladder.take_facts()
+    assert (fact.name, fact.instead, fact.how) == ("temperature", None, "refused")
+    assert {heard.headers["x-title"] for heard in wire.heard} == {"a study"}
+
+
+@pytest.mark.parametrize("opener", ONLINE)
+async def test_an_option_that_is_refused_stops_with_the_endpoints_words(
+    opener: str,
+) -> None:
+    given = Parameters(seed=7, extra_body='{"chat_template_kwargs":{"a":false}}')
+    terms = Terms(parameters=given, explicit=given.names)
+    made = call(KEYS[0])
+    assert isinstance(made.request, ChatRequest)
+    request = replace(made.request, parameters=given, temperature=None)
+    async with refusing(opener, terms) as (wire, client, ladder):
+        with pytest.raises(OptionRefused, match="'seed' is not supported"):
+            await client.call(replace(made, request=request))
+    (heard,) = wire.heard
+    assert heard.body["chat_template_kwargs"] == {"a": False}
+    assert not ladder.take_facts()

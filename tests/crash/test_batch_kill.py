@@ -57,6 +57,14 @@ def _billed(ledger: Path) -> Counter[int]:
     )
 
 
+def _at(form: str, url: str, environment: dict[str, str]) -> tuple[str, ...]:
+    """The options that reach batches of a form; Anthropic's go by the environment."""
+    if form == "openai":
+        return f"--base-url={url}", "--api-key-env=SIMULATED_KEY"
+    environment["ANTHROPIC_BASE_URL"] = url
+    return ("--api-key-env=SIMULATED_KEY",)
+
+
 def _recorded(folder: Path) -> Counter[int]:
     """How often each task's answer stands in the log."""
     with open_reader(RunFolder(folder / "runs/r").log) as reader:
@@ -85,7 +93,7 @@ def test_a_killed_process_pays_for_no_item_of_a_batch_again(
         gated(url, passes=0) as gate,
     ):
         (tmp_path / "run.toml").write_text(f"batch_settle_s = {SETTLE_S}\n")
-        endpoint = (f"--base-url={gate.url}", "--api-key-env=SIMULATED_KEY")
+        endpoint = _at(form, gate.url, environment)
         what = ("survey", f"--model={form}/m", "--reask=0", "--config=run.toml")
         new = ("run", *what, "--run-id=r")
         sizes = ("--items=900", "--words=3") if PROVE else ("--items=8", "--words=0")
@@ -124,7 +132,7 @@ def test_a_run_whose_log_is_lost_pays_for_no_item_of_a_batch_again(
     ledger = tmp_path / "ledger.jsonl"
     server = ("--job", "survey", "--seed", 5, "--ledger", ledger, "--batch-seconds", 1)
     with simulated(*server, cwd=tmp_path, env=environment) as url:
-        endpoint = (f"--base-url={url}", "--api-key-env=SIMULATED_KEY")
+        endpoint = _at(form, url, environment)
         command = (
             *("run", "survey", f"--model={form}/m", "--reask=0", "--run-id=r"),
             *("--items=40", "--words=0", "--batch-adopt", *ASKED, *endpoint),

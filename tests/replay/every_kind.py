@@ -23,6 +23,7 @@ from store.events import (
     Entry,
     Input,
     LimitObserved,
+    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -203,6 +204,18 @@ ENTRIES: dict[str, list[Entry]] = {
                 done=1,
                 failed=0,
                 why="there was no time",
+            )
+        ),
+    ],
+    "log-1-parameters": [
+        *FIRST,
+        Entry(
+            event=ParameterRefused(
+                endpoint="https://host/v1",
+                model="m",
+                name="max_tokens",
+                words="use max_completion_tokens instead",
+                instead="max_completion_tokens",
             )
         ),
     ],

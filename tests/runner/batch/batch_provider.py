@@ -19,9 +19,10 @@ from runner import errors as e
 from runner.batch.carrier import MOST_READINGS
 from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
 from runner.batch.openai import received
+from runner.clients.ladder import Ladder
 from runner.reply import Usage
 from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, Structure, encode_reply
+from runner.wire import OPENAI_CHAT, Shape, encode_reply
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,9 +123,10 @@ class FakeBatches:
     ) -> None:
         self._provider = provider
         self._step = step
+        self.ladder = Ladder("fake", "m")
 
-    def encode(self, request: ChatRequest, structure: Structure) -> bytes:
-        del structure
+    def encode(self, request: ChatRequest, shape: Shape) -> bytes:
+        del shape
         return msgspec.json.encode(request.messages[0].text)
 
     async def upload(self, key: str, items: Sequence[tuple[str, bytes]]) -> str | None:

@@ -15,16 +15,15 @@ from runner import errors as e
 from runner.batch.endpoint import BatchEndpoint, Orphan
 from runner.batch.ids import Asked, item_id, key_of, request_of
 from runner.batch.opening import open_endpoint
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
 from runner.request import ChatRequest, Message, Part
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import Structure
+from runner.wire import Shape
 from store.batches import BatchCreated
 from store.testing import FakeClock
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun, Fuse
+from tests.wire_forms import batches_at
 
 ROUNDS = 60 if "SIFTLOG_PROVE" in os.environ else 1
 KINDS = pytest.mark.parametrize("is_labelled", [True, False], ids=["keyed", "keyless"])
@@ -149,14 +148,13 @@ async def _served(
     form: str, clock: FakeClock, **options: float
 ) -> AsyncIterator[BatchEndpoint]:
     async with running(SimulateOptions(**options), clock) as url:
-        given = ClientOptions(base_url=url, api_key=Secret("any-key-will-do"))
-        endpoint = open_endpoint(f"{form}/m", given)
+        endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         yield endpoint
         await endpoint.close()
 
 
 async def _create(endpoint: BatchEndpoint, key: str, *tasks: int) -> str:
-    body = endpoint.encode(REQUEST, Structure.TEXT)
+    body = endpoint.encode(REQUEST, Shape())
     items = [(item_id(key, Asked(task, 1, HASH)), body) for task in tasks]
     return await endpoint.create(key, items, await endpoint.upload(key, items))
 

@@ -33,8 +33,9 @@ from runner.reply import Reply
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Structure
+from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Shape, Structure
 from store.testing import FakeClock
+from tests.wire_forms import batches_at
 
 pytestmark = pytest.mark.asyncio
 
@@ -60,13 +61,13 @@ SCHEMAS = {
 @asynccontextmanager
 async def _served(form: str, **options: float) -> AsyncIterator[BatchEndpoint]:
     async with running(SimulateOptions(**options)) as url:
-        endpoint = open_endpoint(f"{form}/m", ClientOptions(base_url=url, api_key=KEY))
+        endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         yield endpoint
         await endpoint.close()
 
 
 async def _create(endpoint: BatchEndpoint, *ids: str, key: str = "siftlog-x-y") -> str:
-    body = endpoint.encode(REQUEST, Structure.TEXT)
+    body = endpoint.encode(REQUEST, Shape())
     items = [(f"{key}-{item}", body) for item in ids]
     file = await endpoint.upload(key, items)
     return await endpoint.create(key, items, file)
@@ -115,7 +116,9 @@ async def test_a_reply_has_the_form_that_was_asked_for_or_that_form_is_refused(
 ) -> None:
     wanted = Schema(name="count", json=SCHEMAS[schema])
     async with _served(form) as endpoint:
-        body = endpoint.encode(replace(REQUEST, schema=wanted), structure)
+        body = endpoint.encode(
+            replace(REQUEST, schema=wanted), Shape(structure=structure)
+        )
         items = [("siftlog-x-y-1-a", body)]
         file = await endpoint.upload("siftlog-x-y", items)
         batch_id = await endpoint.create("siftlog-x-y", items, file)
@@ -184,7 +187,7 @@ async def test_items_that_fail_or_expire_are_told_apart_from_answers(form: str) 
 async def test_a_cancelled_batch_ends(form: str) -> None:
     clock = FakeClock()
     async with running(SimulateOptions(batch_seconds=3600), clock) as url:
-        endpoint = open_endpoint(f"{form}/m", ClientOptions(base_url=url, api_key=KEY))
+        endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         batch_id = await _create(endpoint, "1-a")
         await endpoint.cancel(batch_id)
         standing = await endpoint.look(batch_id)

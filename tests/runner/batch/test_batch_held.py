@@ -16,7 +16,7 @@ from runner.errors import Expired
 from runner.request import ChatRequest
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
-from runner.wire import Structure
+from runner.wire import Shape
 from store.batches import BatchItem
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import BatchRun
@@ -50,10 +50,8 @@ def test_what_was_sent_is_not_held_while_it_is_waited_for(
         texts.append(ref(made))
         return made
 
-    def encoded(
-        endpoint: FakeBatches, request: ChatRequest, structure: Structure
-    ) -> bytes:
-        body = _Body(encode(endpoint, request, structure))
+    def encoded(endpoint: FakeBatches, request: ChatRequest, shape: Shape) -> bytes:
+        body = _Body(encode(endpoint, request, shape))
         body.mark = _Mark()
         bodies.append(ref(body.mark))
         return body

@@ -14,8 +14,7 @@ from aiohttp import web
 from runner.batch.endpoint import Sought
 from runner.batch.openai import METADATA, SKEW_S
 from runner.batch.opening import open_endpoint
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
+from tests.wire_forms import batches_at
 
 pytestmark = pytest.mark.asyncio
 
@@ -67,8 +66,7 @@ async def _listing(
 
 
 async def _found(form: str, url: str) -> str | None:
-    given = ClientOptions(base_url=url, api_key=Secret("any-key-will-do"))
-    endpoint = open_endpoint(f"{form}/m", given)
+    endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
     sought = Sought(key=KEY, requests=1, prepared_us=int(SENT_S * 1e6))
     found = await endpoint.find(sought)
     await endpoint.close()

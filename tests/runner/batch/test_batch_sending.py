@@ -16,7 +16,7 @@ from runner.engine.driver import Driver
 from runner.request import ChatRequest, Schema
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
-from runner.wire import Structure
+from runner.wire import Shape, Structure
 from store.events import AttemptFailed
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
@@ -134,11 +134,9 @@ def test_a_form_that_is_refused_is_left_for_the_next_one(
             messages=plain.messages, max_tokens=plain.max_tokens, schema=schema
         )
 
-    def encoded(
-        endpoint: FakeBatches, request: ChatRequest, structure: Structure
-    ) -> bytes:
-        asked.append(structure)
-        return encode(endpoint, request, structure)
+    def encoded(endpoint: FakeBatches, request: ChatRequest, shape: Shape) -> bytes:
+        asked.append(shape.structure)
+        return encode(endpoint, request, shape)
 
     async def refusing(
         endpoint: FakeBatches, batch_id: str, standing: Standing

@@ -143,10 +143,10 @@ def test_what_endpoints_say_of_a_form_they_lack_is_told_from_a_bad_request(
     assert "plainer form" in str(error)
 
 
-def test_a_reply_that_the_endpoint_itself_finds_unfit_is_asked_for_plainer() -> None:
+def test_a_reply_that_the_endpoint_itself_finds_unfit_is_a_mismatch() -> None:
     said = "Generated JSON does not match the expected schema. Errors: /answer: enum"
     error = refuse(400, complaint(said))
-    assert type(error) is e.FormMissed
+    assert type(error) is e.SchemaMismatch
     assert "/answer" in str(error)
 
 

@@ -1,4 +1,4 @@
-"""A form that an endpoint lacks is asked for once, and left for a plainer one."""
+"""Clients send what an endpoint takes, once it has refused something else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, open_client
-from runner.clients.ladder import Ladder
 from runner.reply import Ranked, Ranking, Reply, Usage, Vectors
 from runner.request import (
     ChatRequest,
@@ -178,25 +175,3 @@ async def test_a_base_url_may_end_in_the_path_of_any_kind() -> None:
             )
             await client.close()
     assert {heard.path for heard in wire.heard} == {"/v1/chat/completions"}
-
-
-@given(st.lists(st.integers(0, 3), max_size=30))
-def test_a_ladder_only_goes_down_and_below_the_last_rung_is_a_bad_request(
-    refused: list[int],
-) -> None:
-    ladder = Ladder(0, 1, 2, 3)
-    lowest = 0
-    for rung in refused:
-        before = ladder.rung
-        error = ladder.met(e.FormRefused("no", status=400), rung)
-        assert ladder.rung >= before
-        lowest = max(lowest, (rung + 1) % 4)
-        assert ladder.rung == lowest
-        assert type(error) is (e.FormRefused if rung < 3 else e.BadRequest)
-
-
-def test_other_errors_leave_a_ladder_where_it_is() -> None:
-    ladder = Ladder(0, 1)
-    error = e.ServerError("500", status=500)
-    assert ladder.met(error, 0) is error
-    assert ladder.rung == 0

@@ -28,7 +28,7 @@ from runner.clients.openai_compatible import (
 )
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
-from runner.wire import Structure, encode_chat, encode_reply
+from runner.wire import Shape, encode_chat, encode_reply
 
 pytestmark = pytest.mark.asyncio
 
@@ -334,11 +334,9 @@ async def test_openai_itself_is_asked_by_the_names_it_knows() -> None:
         direct = open_client("openai/x", ClientOptions(api_key=Secret(KEY)))
         assert isinstance(direct, OpenAICompatibleClient)
         assert isinstance(other, OpenAICompatibleClient)
-        assert (direct._endpoint, direct._limit) == (
-            OPENAI_URL,
-            "max_completion_tokens",
-        )
-        assert other._limit == "max_tokens"
+        assert direct._endpoint == OPENAI_URL
+        assert direct._ladder.shape.limit == "max_completion_tokens"
+        assert other._ladder.shape.limit == "max_tokens"
         await direct.close()
 
 

@@ -25,7 +25,7 @@ from runner.simulate.model import SimulatedModel
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.task import Task
-from runner.wire import Structure, encode_chat
+from runner.wire import Shape, encode_chat
 
 pytestmark = pytest.mark.asyncio
 

@@ -12,6 +12,7 @@ from runner.reply import Reply, Usage
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.wire import (
     ANTHROPIC_MESSAGES,
+    Shape,
     Structure,
     decode_reply,
     encode_messages,

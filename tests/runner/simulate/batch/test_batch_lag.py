@@ -8,15 +8,14 @@ import pytest
 
 from runner.batch.endpoint import BatchEndpoint, Sought
 from runner.batch.opening import open_endpoint
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
 from runner.errors import BadRequest, UsageError
 from runner.request import ChatRequest, Message, Part
 from runner.simulate.ledger import BatchAct, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import Structure
+from runner.wire import Shape, Structure
 from store.testing import FakeClock
+from tests.wire_forms import batches_at
 
 ASKED = ChatRequest(
     messages=(Message(role="user", parts=(Part(text="Say 'hello'."),)),), max_tokens=9
@@ -37,8 +36,7 @@ async def test_a_new_batch_is_neither_listed_nor_known_by_its_id_for_a_while(
     clock, ledger = FakeClock(), tmp_path / "ledger.jsonl"
     options = SimulateOptions(batch_lag_seconds=30.0, ledger=ledger)
     async with running(options, clock) as url:
-        given = ClientOptions(base_url=url, api_key=Secret("any-key-will-do"))
-        endpoint = open_endpoint(f"{form}/m", given)
+        endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         batch_id = await _create(endpoint)
         sought = Sought(key=KEY, requests=1, prepared_us=clock.now_us())
         for _ in range(2):

@@ -252,3 +252,16 @@ def test_only_headers_that_matter_are_kept() -> None:
 def test_brackets_within_brackets_are_only_an_error_page() -> None:
     said = refusal("http://x", 500, {}, b'{"error":' + b"[" * 100_000, now_us=0)
     assert type(said) is e.ServerError
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to parse input at pos 8: ",
+        "The model produced output that does not match the expected peg-native format",
+    ],
+)
+def test_llamacpps_500_for_output_that_was_cut_is_a_fault_of_the_content(
+    said: str,
+) -> None:
+    assert type(refuse(500, complaint(said))) is e.ContentFault

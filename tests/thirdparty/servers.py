@@ -18,9 +18,6 @@ from typing import Any
 
 import pytest
 
-PROVES = bool(os.environ.get("SIFTLOG_PROVE"))
-"""Whether whole samples are asked, not the first few tasks."""
-
 
 def require(*modules: str, in_ci: bool = False) -> None:
     """Skip the module's tests where a package is absent; with *in_ci* CI fails."""

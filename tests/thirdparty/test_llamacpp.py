@@ -140,16 +140,16 @@ def test_every_kind_of_request_is_answered_and_counted_as_the_server_counts(
 def test_a_reply_that_was_cut_in_the_middle_of_json_is_asked_for_without_a_schema(
     models: Mapping[Kind, Path], tmp_path: Path
 ) -> None:
-    # of this model and schema about every tenth reply ends in a 500 of the server's
+    # drawn at random, about one reply in 25 of this model ends in a 500 of the server
     prepare("screening", tmp_path)
-    words = CASES["screening"][1]
+    words = [*CASES["screening"][1], "--temperature", 1, "--replicates", 20]
     with llama(models, "chat", tmp_path) as server:
         siftlog(*run_words("screening", server), *words, "--no-score", cwd=tmp_path)
         stands = status(tmp_path, "r")
         counts = counted(server)
     assert stands["tasks"]["completed"] == stands["tasks"]["planned"]
     assert stands["attempts"]["started"] <= 3 * stands["tasks"]["planned"]
-    assert set(stands["errors"]) <= {"ContentFault"}
+    assert set(stands["errors"]) == {"ContentFault"}
     assert figures(stands)["tokens_out"] <= counts["tokens_out"]
 
 

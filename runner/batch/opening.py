@@ -53,6 +53,9 @@ def _at_anthropic(options: ClientOptions) -> ClientOptions:
     """Anthropic's address and key, from the variables that its own clients read."""
     found = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
     base_url = next(filter(None, found), None)
+    if base_url is not None and not base_url.rstrip("/").endswith("/v1"):
+        # Anthropic's clients add /v1 to it, behind a gateway's path too
+        base_url = f"{base_url.rstrip('/')}/v1"
     key = options.environment.get(ANTHROPIC_KEY)
     api_key = options.api_key or (Secret(key) if key else None)
     if api_key is None and base_url is None:

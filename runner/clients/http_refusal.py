@@ -105,11 +105,13 @@ contains features not supported by xgrammar", ik_llama.cpp, with status 500,
 
 _CONTENT: Final = re.compile(
     r"fail\w* to (parse|tokenize|apply|render)|pars(e|ing) error|unexpected (end|token)"
-    r"|invalid (json|utf)|jinja|chat template",
+    r"|invalid (json|utf)|jinja|chat template|does not match the expected \S+ format",
     re.IGNORECASE,
 )
 """What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
-parse input at pos 41", where output that has to be JSON was cut in the middle."""
+parse input at pos 41", in builds of 2026 "The model produced output that does not match
+the expected peg-native format", where output that has to be JSON was cut in the
+middle."""
 
 _TRY_AGAIN: Final = re.compile(
     r"(?:try again|retry)(?: after| in) (?P<n>[0-9][0-9.]{0,9}) ?(?P<unit>ms|s|m)?\b"

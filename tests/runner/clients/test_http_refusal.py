@@ -315,3 +315,16 @@ def test_a_wait_that_is_only_told_in_words_is_kept(
     assert refuse(400, complaint(words)).retry_after_s is None
     # a header is finer, and goes first
     assert refuse(429, complaint(words), **{"retry-after": "3"}).retry_after_s == 3.0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Failed to parse input at pos 8: ",
+        "The model produced output that does not match the expected peg-native format",
+    ],
+)
+def test_llamacpps_500_for_output_that_was_cut_is_a_fault_of_the_content(
+    said: str,
+) -> None:
+    assert type(refuse(500, complaint(said))) is e.ContentFault

@@ -186,7 +186,7 @@ def test_a_crash_leaves_a_whole_file_or_none(tmp_path: Path, step: str) -> None:
     assert place.get("seg/1.zst") == b"one"
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/runs", "nosuch://host/runs"])
+@pytest.mark.parametrize("address", ["gs://bucket/runs", "nosuch://host/runs"])
 def test_an_address_that_nothing_here_can_reach_is_refused_at_once(
     address: str,
 ) -> None:

@@ -302,17 +302,21 @@ class Fold:
                 bucket = bucket_of(event.latency_ms)
                 self.latencies[draft.model, draft.stage, bucket] += 1
         if event.adopted is None:  # the log that paid for it has counted it
-            tally = self.replies[draft.stage, draft.model]
-            tally.replies += 1
-            tally.truncated += event.finish_reason == "length"
-            tally.refused += event.finish_reason == "refusal"
-            tally.filtered += event.finish_reason == "content_filter"
-            tally.empty += event.empty
-            tally.unparsed += refused
+            self._count_reply(draft.stage, draft.model, event)
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
             self._went_wrong(ts_us, event.reask, draft, Outcome.REASKED)
+
+    def _count_reply(self, stage: str, model: str, event: AttemptAnswered) -> None:
+        """How a reply ended, and whether it was of use."""
+        tally = self.replies[stage, model]
+        tally.replies += 1
+        tally.truncated += event.finish_reason == "length"
+        tally.refused += event.finish_reason == "refusal"
+        tally.filtered += event.finish_reason == "content_filter"
+        tally.empty += event.empty
+        tally.unparsed += event.reask is not None
 
     def _count_served(self, model: str, event: AttemptAnswered) -> None:
         """What served an answer, and what its usage leaves open."""

@@ -4,8 +4,8 @@ Endpoints that speak the same form differ in the parameters they accept, and non
 beforehand which. A request therefore begins with what most of them take, or with what
 the model's family is known to take. A refusal names a parameter, and the table `STEPS`
 of `runner.clients.rungs` has what is sent instead from then on. Each such step is a
-fact of the run (`ParameterRefused`), which a later process reads, so it is paid for with
-one refused call.
+fact of the run (`ParameterRefused`), which a later process reads, so it is paid for
+with one refused call.
 
 What a person set is not left out without a word: that refusal stops the endpoint,
 unless `--drop-refused` was given.

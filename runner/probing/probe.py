@@ -25,12 +25,13 @@ import httpx
 
 from runner.clients import Call, ClientOptions, ModelClient, Received
 from runner.clients.http_refusal import complaint_in
-from runner.clients.ladder import FORMAT, LIMITS, Ladder
+from runner.clients.ladder import Ladder
 from runner.clients.openai_compatible import (
     OPENAI_URL,
     OpenAICompatibleClient,
     endpoint_url,
 )
+from runner.clients.refused_fields import FORMAT, LIMITS
 from runner.clients.route import Api
 from runner.errors import (
     AttemptError,

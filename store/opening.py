@@ -16,9 +16,10 @@ from pathlib import Path
 
 from store import projections
 from store.chain import EventRow, genesis, link_again
-from store.connect import SCHEMA_VERSION, no_wal
+from store.connect import SCHEMA_VERSION, no_wal, open_reader
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
+from store.heads import End, check_end
 from store.rebuild import rebuild
 from store.statements import SQL, script
 from store.union.statements import is_union
@@ -143,6 +144,20 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
     if not projections.is_current(conn, position.seq):
         rebuild(conn)
     return position
+
+
+def check(path: Path, *, accept_loss: bool) -> End:
+    """Check what a reader can see of a log, before it is opened for writing.
+
+    Raises:
+        EventsLost: acknowledged events are missing, and that was not accepted.
+        StoreError: the log is damaged, or cannot be read.
+    """
+    end = check_end(path, accept_loss=accept_loss)
+    if not end.is_closed:
+        with open_reader(path) as reader:
+            check_tail(reader, path)
+    return end
 
 
 def check_tail(conn: sqlite3.Connection, path: Path) -> None:

@@ -132,13 +132,7 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
         CorruptLog: its last commit is not what it was.
     """
     prepare(conn, path)
-    for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
-        known = KINDS.get(name)
-        if known is not None and version > known.VERSION:
-            raise NewerLog(
-                f"{path} holds {name!r} events of version {version}, known up to "
-                f"{known.VERSION}: upgrade siftlog; it can still be read"
-            )
+    _check_kinds(conn, path)
     run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
     position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
     if not projections.is_current(conn, position.seq):
@@ -146,16 +140,29 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
     return position
 
 
+def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse to go on with a log that holds events of a later siftlog."""
+    for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
+        known = KINDS.get(name)
+        if known is not None and version > known.VERSION:
+            raise NewerLog(
+                f"{path} holds {name!r} events of version {version}, known up to "
+                f"{known.VERSION}: upgrade siftlog; it can still be read"
+            )
+
+
 def check(path: Path, *, accept_loss: bool) -> End:
     """Check what a reader can see of a log, before it is opened for writing.
 
     Raises:
         EventsLost: acknowledged events are missing, and that was not accepted.
+        NewerLog: it holds events of a later siftlog.
         StoreError: the log is damaged, or cannot be read.
     """
     end = check_end(path, accept_loss=accept_loss)
     if not end.is_closed:
         with open_reader(path) as reader:
+            _check_kinds(reader, path)
             check_tail(reader, path)
     return end
 

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -323,7 +323,11 @@ def _created(draft: Path, name: str) -> TextIO:
 
 
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
-    """Write tables and artifacts in one pass over the details; yield the verdicts."""
+    """Write tables and artifacts in one pass over the details; yield the verdicts.
+
+    An artifact of JSON lines without any has no file, as in exports: an empty file has
+    no columns, and readers such as polars refuse it.
+    """
     with ExitStack() as stack:
 
         def opened(name: str) -> TextIO:
@@ -354,3 +358,10 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
                     )
                 case _:
                     assert_never(detail)
+    _drop_empty(draft / artifact.name for artifact in card.artifacts)
+
+
+def _drop_empty(artifacts: Iterable[Path]) -> None:
+    for path in artifacts:
+        if path.suffix == ".jsonl" and not path.stat().st_size:
+            path.unlink()

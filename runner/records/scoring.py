@@ -20,7 +20,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.faults import broken
+from runner.faults import broken, parser_faults
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
@@ -71,6 +71,8 @@ class Scoring:
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
     seq: int  #: the log's last event that was read
     ended: int  #: tasks that came to an end by then, or while it was read
+    parser_faults: tuple[str, ...] = ()
+    """Class and line of what parsers raised; those replies counted as unparsed."""
 
     @property
     def digest(self) -> str:
@@ -210,7 +212,8 @@ def replayed(
     first = run_started(reader)
     state = status(reader)
     try:
-        card = job.score(job.load(settings), answers(reader, first, upto))
+        with parser_faults() as faults:
+            card = job.score(job.load(settings), answers(reader, first, upto))
     except Exception as error:
         raise broken(error, job, "score") from error
     return Scoring(
@@ -225,6 +228,7 @@ def replayed(
         changed_inputs=_changed(first.inputs, inputs),
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,
+        parser_faults=tuple(faults),
     )
 
 

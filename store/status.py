@@ -21,7 +21,7 @@ from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
 from store.refused import ParameterRefused
 from store.served import PREFIX, ServedCount, served_counts
-from store.spending import spending
+from store.spending import dollars, spending
 from store.statements import SQL
 from store.sums import BUCKET_RATIO
 from store.task import TaskState, usd
@@ -49,6 +49,7 @@ class AttemptCounts:
     started: int
     answered: int
     cached: int  #: of the answered ones, those that the response cache answered
+    kept: int  #: of the answered ones, earlier answers taken up again after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
 
@@ -62,6 +63,28 @@ class Billing:
     charged: int  #: answers that said what they cost
     charged_usd: float  #: the sum of that
     differing: int  #: of these answers, those that cost something else by the prices
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is not certain of tokens and cost: sentences without their ends."""
+        said: list[str] = []
+        if self.unknown:
+            said.append(
+                f"{self.unknown:,} answers came without a readable usage; what they "
+                "may cost at most stays reserved"
+            )
+        if self.doubtful:
+            said.append(
+                f"{self.doubtful:,} answers gave a total of tokens below the sum of "
+                "its parts; the larger figure was counted"
+            )
+        if self.differing:
+            said.append(
+                f"{self.differing:,} of {self.charged:,} answers say that they cost "
+                "something else than their tokens do by the prices; they say "
+                f"{dollars(self.charged_usd)} in sum"
+            )
+        return tuple(said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +202,16 @@ class Status:
     outlook: Outlook | None  #: None: there was no estimate, or not all is planned
     refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
 
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """Models that more than one thing served: sentences without their ends."""
+        return tuple(str(each) for each in self.served if each.is_mixed)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What readers of the run's figures should know of its replies."""
+        return (*self.billing.findings, *self.mixed)
+
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
     """How the run began.
@@ -267,7 +300,7 @@ def status(conn: sqlite3.Connection) -> Status:
     money = spending(conn)
     there = open_batches(conn)
     so_far = SoFar(
-        # what the response cache answered was no call, and used no token
+        # what was there already was no call, and used no token
         calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
@@ -297,7 +330,8 @@ def status(conn: sqlite3.Connection) -> Status:
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
-            cached=counters.get("answers_cached", 0),
+            cached=counters.get("answers_cached", 0) - counters.get("answers_kept", 0),
+            kept=counters.get("answers_kept", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
         ),

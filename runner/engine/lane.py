@@ -199,9 +199,15 @@ class Lane:
             self.probes[stage] = None
 
     def probe_ends_at(self, queue: Queue) -> float | None:
-        """Until when the queue waits for a call that finds out what is taken."""
+        """Until when the queue waits for a call that finds out what is taken.
+
+        A call in a batch is awaited however long it takes: a refusal would cost all
+        items of the next batch, and each of them another round.
+        """
         sent_at = self.probes.get(queue.stage)
-        return None if sent_at is None else sent_at + PROBE_S
+        if sent_at is None:
+            return None
+        return float("inf") if self.limits.batched else sent_at + PROBE_S
 
     def loads(self) -> Iterator[Load]:
         """The pages to be fetched now."""
@@ -246,7 +252,7 @@ class Lane:
             return None, None
         ends_at = self.probe_ends_at(queue)
         if ends_at is not None and now < ends_at:
-            return queue, ends_at
+            return queue, None if self.limits.batched else ends_at
         work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter

@@ -230,8 +230,9 @@ class Undertaking:
     def _probe(self, scheduler: Scheduler) -> None:
         """Have the first call of a stage go alone, where an endpoint may refuse it.
 
-        None of those that were answered before, or whose model's family is known; and
-        none that leaves in a batch, which takes hours.
+        None of those that were answered before, or whose model's family is known. Of a
+        model that is asked in batches it is one call for all stages, since a batch may
+        take hours.
         """
         job, options = self.work.job, self.options
         with open_reader(self.folder.log) as reader:
@@ -239,10 +240,13 @@ class Undertaking:
         answered = {lane.key for lane in lanes if lane.states.get(TaskState.COMPLETED)}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            if options.is_batched(model) or ladder.is_known:
+            if ladder.is_known:
                 continue
             stages = roles.stages_of(job, model)
-            scheduler.probe(model, [s for s in stages if (s, model) not in answered])
+            left = [stage for stage in stages if (stage, model) not in answered]
+            if options.is_batched(model):
+                left = left[:1] if len(left) == len(stages) else []
+            scheduler.probe(model, left)
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
         """Who hears what is asked of the run."""

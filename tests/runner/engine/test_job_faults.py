@@ -11,7 +11,7 @@ from runner.reply import Reply
 from runner.request import ChatRequest
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings, run_virtual
-from store.events import TaskFailed, TasksReopened
+from store.events import AttemptAnswered, TaskFailed, TasksReopened
 from store.task import TaskState
 from tests.runner.engine.bench import Bench, honest
 
@@ -117,6 +117,14 @@ def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing() -> None
         assert await bench.run() == "finished"
         assert calls[len(before) :] == ["ask i1/a", "sum i1"]
         assert (await bench.states())["sum COMPLETED"] == 3
+        recorded = await bench.log.events(limit=10_000, kinds=["attempt_answered"])
+        free = [
+            r.event.kept
+            for r in recorded
+            if isinstance(r.event, AttemptAnswered) and r.event.cached
+        ]
+        assert free
+        assert all(free)
 
     run_virtual(main())
 

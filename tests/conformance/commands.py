@@ -22,6 +22,10 @@ _PRELOADED: Final = (
     "runner.cli.calls",
     "runner.cli.session",
     "runner.clients.openai_compatible",
+    "runner.cli.sharding",
+    "runner.launching.launch",
+    "certifi",
+    "encodings.utf_8_sig",
     "jobs.paper_investigation",
 )
 

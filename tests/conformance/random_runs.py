@@ -16,6 +16,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -76,7 +77,7 @@ class Drawn:
 def draw(seed: int) -> Drawn:
     """The run of a seed; dialects take turns, all else is by chance."""
     names = sorted(DIALECTS)
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     name = names[seed % len(names)]
     model, tier = "openai/sim-1", None
     if name in UNBOUNDED and chance.random() < 0.4:
@@ -97,7 +98,9 @@ def draw(seed: int) -> Drawn:
     budget = None
     if chance.random() < 0.8:
         budget = round(whole * 10 ** chance.uniform(-1.5, 1.5), 6)
-    raises = [whole * chance.uniform(0.1, 3) for _ in range(chance.choice((0, 0, 1, 2)))]
+    raises = [
+        whole * chance.uniform(0.1, 3) for _ in range(chance.choice((0, 0, 1, 2)))
+    ]
     kills = sorted(
         chance.randint(1, papers * CALLS_A_PAPER - 5)
         for _ in range(chance.choice((0, 0, 1, 2, 3)))
@@ -346,8 +349,10 @@ def carry_out_all(seeds: Sequence[int], processes: int) -> Iterator[Result]:
     if processes == 1:
         yield from map(carry_out, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap_unordered(carry_out, seeds)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        runs = [pool.submit(carry_out, seed) for seed in seeds]
+        yield from (run.result() for run in as_completed(runs))
 
 
 def figures(results: Sequence[Result], took_s: float) -> str:

@@ -19,14 +19,9 @@ LONGEST_S: Final = 120.0
 _PRELOADED: Final = (
     "tests.conformance.commands",
     "runner.cli.main",
-    "runner.cli.calls",
     "runner.cli.session",
-    "runner.clients.openai_compatible",
-    "runner.cli.sharding",
-    "runner.launching.launch",
-    "certifi",
     "encodings.utf_8_sig",
-    "jobs.paper_investigation",
+    "tests.conformance.preloaded",
 )
 
 

@@ -48,8 +48,12 @@ TIER_FACTORS: Final = {"flex": Decimal("0.5"), "priority": Decimal("1.8")}
 UNBOUNDED: Final = {"xai": "openai/grok-4", "gemini-openai": "openai/gemini-2.5-flash"}
 """Models whose name says that the limit of the output does not bound reasoning."""
 
-ENDS: Final = frozenset({0, 4, 5})
-"""Done; out of money; stopped because the replies or the endpoint are of no use."""
+MEMORY: Final = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+"""Where runs are kept: `kill -9` loses nothing that a process has written, so no disk
+is waited for."""
+
+ENDS: Final = frozenset({0, 3, 4})
+"""Done; done with failed tasks; out of money."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +325,7 @@ def _of_line(line: LedgerLine) -> tuple[int | None, ...]:
 def carry_out(seed: int) -> Result:
     """The run of a seed in a temporary folder; what broke is in the result."""
     drawn = draw(seed)
-    with tempfile.TemporaryDirectory(prefix="random-run-") as folder:
+    with tempfile.TemporaryDirectory(prefix="random-run-", dir=MEMORY) as folder:
         random_run = RandomRun(drawn, Path(folder))
         try:
             return random_run.carry_out()

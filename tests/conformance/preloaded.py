@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 
 import certifi
+
 import jobs.paper_investigation
 import runner.cli.calls
 import runner.cli.sharding

@@ -83,7 +83,8 @@ def unpack(encoding: int, data: bytes, length: int) -> bytes:
     try:
         # a fresh context per call is what makes the shared object safe in threads
         raw = _UNPACKER.decompress(data, max_output_size=length)
-    except zstandard.ZstdError as error:
+    except (zstandard.ZstdError, TypeError, OverflowError) as error:
+        # a damaged record may hold values of any type
         raise ValueError(f"body cannot be decompressed: {error}") from error
     if len(raw) != length:
         raise ValueError(f"body has {len(raw)} bytes where the row says {length}")

@@ -18,7 +18,7 @@ from store.statements import SQL, script
 
 _SCRIPTS = ("schema", "projections", "indexes", "union")
 _COMMENT = re.compile(r"--[^\n]*")
-_CREATE = re.compile(r"CREATE\s.*", re.DOTALL)
+_MAKING = re.compile(r"\bCREATE\s.*", re.DOTALL)
 _COMPUTED = re.compile(r"\bVIRTUAL\b|\bGENERATED\b|\bAS\s*\(|\bCHECK\b", re.IGNORECASE)
 """Words of a table that has code in it; an older siftlog's tables have none of them."""
 
@@ -58,7 +58,7 @@ def _is_ours(kind: str, sql: str | None) -> bool:
 def _known() -> frozenset[str]:
     """The statements that make the schema of a log, or of a union of logs."""
     statements = (each for name in _SCRIPTS for each in script(name))
-    found = (_CREATE.search(_COMMENT.sub("", each)) for each in statements)
+    found = (_MAKING.search(_COMMENT.sub("", each)) for each in statements)
     return frozenset(_plain(match[0]) for match in found if match)
 
 

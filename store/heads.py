@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,9 @@ from store.chain import genesis
 from store.connect import Reader, open_reader, unreadable
 from store.errors import CorruptLog, EventsLost, NoSuchRun, NotALog
 from store.statements import SQL
+
+if TYPE_CHECKING:
+    from store.opening import Opened
 
 SLOT_BYTES: Final = 4096
 """From slot to slot: no disk tears what lies in two of its pages."""
@@ -149,6 +152,23 @@ class Heads:
                 act(self._file)
             except OSError:
                 self.close()
+
+
+def begun(path: Path, opened: Opened, open_slots: OpenSlots) -> Heads | None:
+    """The sidecar of a log that was taken over, begun at its end.
+
+    Called once that is committed, which has made durable what an earlier writer, if it
+    was killed, had written and not yet synced. A union has none, for it is derived.
+    """
+    if opened.genesis is None:
+        return None
+    try:
+        file = open_slots(heads_path(path))
+    except OSError:
+        return None  # the log is as good without it; its end is unproven then
+    heads = Heads(file, log=opened.genesis, epoch=opened.epoch)
+    heads.begin(opened.position.seq, opened.position.link)
+    return heads
 
 
 def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:

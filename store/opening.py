@@ -16,9 +16,10 @@ from pathlib import Path
 
 from store import projections
 from store.chain import EventRow, genesis, link_again
-from store.connect import SCHEMA_VERSION, no_wal
+from store.connect import SCHEMA_VERSION, no_wal, open_reader
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS
+from store.heads import End, check_end
 from store.rebuild import rebuild
 from store.statements import SQL, script
 from store.union.statements import is_union
@@ -131,6 +132,16 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
         CorruptLog: its last commit is not what it was.
     """
     prepare(conn, path)
+    _check_kinds(conn, path)
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
+    position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
+    if not projections.is_current(conn, position.seq):
+        rebuild(conn)
+    return position
+
+
+def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse to go on with a log that holds events of a later siftlog."""
     for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
         known = KINDS.get(name)
         if known is not None and version > known.VERSION:
@@ -138,11 +149,22 @@ def ready(conn: sqlite3.Connection, path: Path) -> Position:
                 f"{path} holds {name!r} events of version {version}, known up to "
                 f"{known.VERSION}: upgrade siftlog; it can still be read"
             )
-    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
-    position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
-    if not projections.is_current(conn, position.seq):
-        rebuild(conn)
-    return position
+
+
+def check(path: Path, *, accept_loss: bool) -> End:
+    """Check what a reader can see of a log, before it is opened for writing.
+
+    Raises:
+        EventsLost: acknowledged events are missing, and that was not accepted.
+        NewerLog: it holds events of a later siftlog.
+        StoreError: the log is damaged, or cannot be read.
+    """
+    end = check_end(path, accept_loss=accept_loss)
+    if not end.is_closed:
+        with open_reader(path) as reader:
+            _check_kinds(reader, path)
+            check_tail(reader, path)
+    return end
 
 
 def check_tail(conn: sqlite3.Connection, path: Path) -> None:

@@ -9,9 +9,6 @@ them and no second connection can meet the writer's checkpoints.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import socket
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,21 +17,14 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import aiosqlite
 
-from store import opening, reading
+from store import heads, opening, reading
 from store.clock import Clock
 from store.committer import Committer, WriterThread, same
-from store.connect import Connector, connect, open_reader
+from store.connect import Connector, connect
 from store.durable import identity_of
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, Recorded
-from store.heads import (
-    Heads,
-    OpenSlots,
-    check_absent,
-    check_end,
-    heads_path,
-    open_slots,
-)
+from store.heads import OpenSlots, check_absent, open_slots
 from store.lock import WriterLock
 from store.log import LogStatistics, Planning, StoredReply
 from store.mounts import network_problem
@@ -67,7 +57,6 @@ class SqliteLog:
         thread: WriterThread,
         opened: opening.Opened,
         writer: Writer,
-        lost: int = 0,
     ) -> None:
         self._path = path
         self._clock = clock
@@ -79,7 +68,7 @@ class SqliteLog:
         wal = path.with_name(f"{path.name}-wal")
         self._files = {file: identity_of(file) for file in (path, wal)}
         self._is_closed = False
-        self.lost = lost  #: acknowledged events that are missing, as was accepted
+        self.lost = 0  #: acknowledged events that are missing, as was accepted
 
     @classmethod
     async def create(
@@ -171,18 +160,12 @@ class SqliteLog:
         """
         # looked at before anything is made beside it, since it may be another
         # program's, and by a reader, which leaves a damaged WAL as evidence
-        end = check_end(path, accept_loss=accept_loss)
-        if not end.is_closed:
-            with open_reader(path) as reader:
-                opening.check_tail(reader, path)
-        return await cls._start(
-            path,
-            clock,
-            owner,
-            connector=connector,
-            open_slots=open_slots,
-            lost=end.lost,
+        end = opening.check(path, accept_loss=accept_loss)
+        log = await cls._start(
+            path, clock, owner, connector=connector, open_slots=open_slots
         )
+        log.lost = end.lost
+        return log
 
     @classmethod
     async def _start(
@@ -194,7 +177,6 @@ class SqliteLog:
         connector: Connector,
         open_slots: OpenSlots,
         first: Callable[[sqlite3.Connection], None] | None = None,
-        lost: int = 0,
     ) -> Self:
         refused = network_problem(path.parent)
         if refused is not None:
@@ -217,7 +199,7 @@ class SqliteLog:
                 Writer,
                 epoch=opened.epoch,
                 position=opened.position,
-                heads=_heads(path, opened, open_slots),
+                heads=heads.begun(path, opened, open_slots),
             )
         except BaseException as error:
             if connecting is not None:
@@ -232,13 +214,7 @@ class SqliteLog:
                 ) from error
             raise
         return cls(
-            path,
-            clock=clock,
-            lock=lock,
-            thread=thread,
-            opened=opened,
-            writer=writer,
-            lost=lost,
+            path, clock=clock, lock=lock, thread=thread, opened=opened, writer=writer
         )
 
     async def __aenter__(self) -> Self:
@@ -308,7 +284,7 @@ class SqliteLog:
         now_us = self._clock.now_us()
         self._check_files()
         try:
-            await self._thread.run(_set_heartbeat, now_us, self.epoch, os.getpid())
+            await self._thread.run(lambda _conn: self._writer.beat(now_us))
         except sqlite3.Error as error:
             raise self._committer.fail(error) from error
 
@@ -442,36 +418,8 @@ class SqliteLog:
         try:
             await self._committer.drain()
             if self._committer.failure is None:
-                await self._thread.run(_checkpoint)
                 await self._thread.run(lambda _conn: self._writer.end())
         finally:
             self._writer.release()
             await self._thread.close()
             self._lock.release()
-
-
-def _heads(path: Path, opened: opening.Opened, open_slots: OpenSlots) -> Heads | None:
-    """The sidecar, begun at the log's end; a union has none, for it can be made again.
-
-    Called once the log was taken over: that commit has made durable whatever an
-    earlier writer, which was killed, had written and not yet synced.
-    """
-    if opened.genesis is None:
-        return None
-    try:
-        file = open_slots(heads_path(path))
-    except OSError:
-        return None  # the log is as good without it; its end is unproven then
-    heads = Heads(file, log=opened.genesis, epoch=opened.epoch)
-    heads.begin(opened.position.seq, opened.position.link)
-    return heads
-
-
-def _set_heartbeat(conn: sqlite3.Connection, now_us: int, epoch: int, pid: int) -> None:
-    conn.execute(SQL["set_heartbeat"], (now_us, epoch, pid, socket.gethostname()))
-
-
-def _checkpoint(conn: sqlite3.Connection) -> None:
-    # a courtesy to whoever copies the file: the next opening would do as well
-    with contextlib.suppress(sqlite3.Error):
-        conn.execute(SQL["checkpoint_truncate"]).fetchone()

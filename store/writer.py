@@ -8,6 +8,9 @@ it slept can add nothing.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -120,8 +123,16 @@ class Writer:
                 return [error]
             return [outcome for unit in units for outcome in self.commit([unit])]
 
+    def beat(self, now_us: int) -> None:
+        """Say that the process is alive; a plain row, outside of the events."""
+        sign = (now_us, self._epoch, os.getpid(), socket.gethostname())
+        self._conn.execute(SQL["set_heartbeat"], sign)
+
     def end(self) -> None:
-        """Note outside of the database that the log is closed in good order."""
+        """Empty the WAL, and note beside the log that it is closed in good order."""
+        # a courtesy to whoever copies the file: the next opening would do as well
+        with contextlib.suppress(sqlite3.Error):
+            self._conn.execute(SQL["checkpoint_truncate"]).fetchone()
         if self._heads is not None:
             self._heads.end(self._position.seq, self._position.link)
 

@@ -133,3 +133,11 @@ def test_bytes_that_are_no_manifest_are_an_error(data: bytes) -> None:
 def test_a_manifest_without_a_field_is_an_error() -> None:
     with pytest.raises(msgspec.DecodeError):
         planned_tasks(b'[{"stage":"ask","key":"k","model":"m","replicate":1}]')
+
+
+@pytest.mark.parametrize(
+    ("data", "length"), [(b"\x28\xb5", 10), (b"", b"x"), ("text", 4), (b"", 1 << 80)]
+)
+def test_whatever_a_damaged_row_holds_is_no_body(data: object, length: object) -> None:
+    with pytest.raises(ValueError, match="decompressed"):
+        unpack(Encoding.ZSTD, data, length)  # type: ignore[arg-type]

@@ -32,8 +32,8 @@ def test_an_unknown_price_is_refused_before_anything_is_written(
     assert not (tmp_path / "runs").exists()
 
 
-SHORT = 1.25
-"""Of what three calls cost: one fits at its worst, a token a byte, and then no more."""
+SHORT = 0.75
+"""Of what the run costs: calls fit at their worst, a token a byte, but not all."""
 
 
 def test_a_run_ends_at_its_budget_is_scored_and_goes_on_with_a_higher_one(

@@ -39,7 +39,7 @@ bench: $(READY)
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/leasing tests/runner/placing \
-		tests/runner/whatif/test_rehearsed_runs.py \
+		tests/runner/whatif/test_rehearsed_runs.py tests/conformance \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments \

@@ -28,6 +28,9 @@ class Usage:
     tokens_reasoning: int = 0  #: part of tokens_out that the text does not show
     charged_usd: float | None = None  #: what the reply says it cost, if it does
     is_doubtful: bool = False  #: its total is smaller than its parts, which count
+    is_beside: bool = False
+    """More is billed as output than the completion: a limit of the completion does not
+    bound it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,9 @@ class ParameterRefused:
     model: str
     name: str  #: field of the request, such as "temperature" or "response_format"
     words: str  #: what the endpoint said
-    instead: str | None = None  #: field or value sent from now on; None: nothing
+    instead: str | None = None
+    """Field or value sent from now on; None: nothing. Of a limit of the output that is
+    ignored, the tokens that a call reserves instead."""
     how: str = "refused"
     """"refused": with an error status; "known to be refused": by the model's family,
     without a call; "ignored": accepted, but the replies do not follow it."""

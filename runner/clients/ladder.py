@@ -91,6 +91,9 @@ class Ladder:
         self._left: list[str] = []  #: names of the limit that were refused
         self._read = [0, 0]  #: replies that a schema was sent for: all, and unfit ones
         self._ignored = False
+        self.learned: int | None = None
+        """Tokens of a reply at most, where its limit turned out not to bound it; None:
+        no reply has shown that."""
         self._stumbled: set[int] = set()  #: tasks that are asked without a schema
         self.shape = Shape(structure=Structure.SCHEMA if structured else Structure.TEXT)
         family = terms.family
@@ -282,6 +285,21 @@ class Ladder:
             instead = self.shape.structure.value
             self._record(FORMAT, words, instead, how=IGNORED)
 
+    def unbounded(self, billed: int, learned: int | None) -> None:
+        """Record that the limit does not bound what is billed as output.
+
+        Args:
+            billed: tokens of the reply that showed it.
+            learned: tokens of output that a call reserves from now on.
+        """
+        self.learned = learned
+        words = (
+            f"a reply is billed for {billed:,} tokens of output, which it does not "
+            f"bound; {learned:,} are reserved from now on"
+        )
+        name = self.shape.limit or LIMITS[0]
+        self._record(name, words, str(learned), how=IGNORED)
+
     # -- facts -----------------------------------------------------------------
 
     def _record(
@@ -309,7 +327,9 @@ class Ladder:
             if (fact.endpoint, fact.model) != (self._endpoint, self._model):
                 continue
             self._known.discard(fact.name)
-            if fact.how == IGNORED:
+            if fact.how == IGNORED and fact.name in LIMITS:
+                self.learned = int(fact.instead or 0)
+            elif fact.how == IGNORED:
                 self._ignored = True
             elif fact.name in LIMITS:
                 self._left.append(fact.name)

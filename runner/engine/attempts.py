@@ -35,7 +35,7 @@ from runner.limits.told import told
 from runner.money.bounds import Bounds, usual_prompt, worst_output
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.plan import task_of
-from runner.reply import AnyReply, ParseFailure, Reply
+from runner.reply import AnyReply, ParseFailure, Reply, Usage
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
 from runner.terms import USUAL, Terms
@@ -206,7 +206,9 @@ class Attempts:
         if price is not None:
             bounds = self._bounds[work.model]
             prompt, item.most_out = bounds.worst(request, unlimited)
-            work.worst_pico = worst_pico(price, prompt, item.most_out)
+            tier = request.parameters.service_tier
+            work.worst_pico = worst_pico(price, prompt, item.most_out, tier)
+            work.why_worst = bounds.why(request)
 
     def _unlimited(self, model: str) -> int | None:
         """Tokens of a reply at most, where no limit can be sent; None: one is."""
@@ -218,6 +220,19 @@ class Attempts:
         for item in self._items.values():
             if item.work.model == model:
                 self._weigh(item)
+
+    def _learn(self, item: _Item, usage: Usage | None) -> None:
+        """Take in what a reply says of how long the next ones may be."""
+        model, bounds = item.work.model, self._bounds[item.work.model]
+        known = bounds.most_output
+        if not bounds.learn(item.most_out, usage):
+            return
+        ladder = self._parts.ladders.get(model)
+        if ladder is not None and usage is not None and bounds.most_output != known:
+            ladder.unbounded(usage.tokens_out, bounds.most_output)
+        # those in flight were reserved too little for as well; what they turn out to
+        # cost says no more than this one does
+        self._weigh_again(model)
 
     def _request(self, item: _Item) -> Request:
         """The request of the next attempt; raise `JobFault` where the job raises."""
@@ -396,10 +411,7 @@ class Attempts:
         if price is not None and usage is not None:
             tier = None if reply.served is None else reply.served.tier
             cost = cost_pico(price, usage, tier)
-            if self._bounds[work.model].learn(item.most_out, usage):
-                # those in flight were reserved too little for as well; what they turn
-                # out to cost says no more than this one does
-                self._weigh_again(work.model)
+        self._learn(item, usage)
         self._scheduler.received(
             work,
             self._clock.monotonic(),

@@ -23,6 +23,7 @@ def why_broke(work: Work, budget: BudgetStatistics) -> str:
         possible = dollars(usd(budget.possible_pico))
         spent += f", up to {possible} more for calls whose reply or usage never came"
     next_call = f"call of {work.model} may cost {dollars(usd(work.worst_pico))}"
+    why = f"; {work.why_worst}" if work.why_worst else ""
     if work.worst_pico > cap_pico:
-        return f"The {what} of {cap} is too small: a single {next_call} ({spent})"
-    return f"The {what} of {cap} is reached: {spent}; the next {next_call}"
+        return f"The {what} of {cap} is too small: a single {next_call} ({spent}){why}"
+    return f"The {what} of {cap} is reached: {spent}; the next {next_call}{why}"

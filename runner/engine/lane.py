@@ -41,6 +41,7 @@ class Work:
     tries: int  #: attempts that count against the bound, before this process's
     tokens: int = 0  #: worst case of one attempt, prompt and output
     worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    why_worst: str = ""  #: why that is more than the request's limit makes of it
     reserved_pico: int = 0  #: what the budget keeps for the attempt under way
     since: float | None = None  #: monotonic seconds of the first attempt here
     sent_at: float = 0.0  #: monotonic seconds of the last attempt

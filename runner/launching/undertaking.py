@@ -6,6 +6,7 @@ Whoever begins a run, or takes it up, has checked and recorded all that comes be
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from runner.launching.group import elsewhere
 from runner.launching.open_files import with_room
 from runner.launching.shell import Shell
 from runner.leasing.joining import lessee_of
-from runner.money.bounds import bounds_of
+from runner.money.bounds import Bounds, bounds_of
 from runner.money.budget import WHOLE, Budget
 from runner.money.prices import Price
 from runner.options import RunOptions
@@ -198,7 +199,8 @@ class Undertaking:
         )
         affordable = with_room(options, tuple(clients), shell.tell)
         scheduler = shared.scheduler(job, affordable, self._budget())
-        self._probe(scheduler)
+        bounds = self._bounds()
+        self._probe(scheduler, bounds)
         return Parts(
             job=job,
             dataset=self.work.dataset,
@@ -219,7 +221,7 @@ class Undertaking:
             prices=self.prices,
             terms=self.connections.terms,
             ladders=self.connections.ladders,
-            bounds={model: bounds_of(model, options) for model in self.prices},
+            bounds=bounds,
             bell=shared.bell,
             shares_budget=shared.budget is not None,
             batched=self.connections.endpoints.keys(),
@@ -227,20 +229,43 @@ class Undertaking:
             leaving=leaving,
         )
 
-    def _probe(self, scheduler: Scheduler) -> None:
-        """Have the first call of a stage go alone, where an endpoint may refuse it.
-
-        None of those that were answered before, or whose model's family is known. Of a
-        model that is asked in batches it is one call for all stages, since a batch may
-        take hours.
-        """
-        job, options = self.work.job, self.options
+    def _completed(self) -> Counter[tuple[str, str]]:
+        """Tasks that were completed before, by stage and model."""
         with open_reader(self.folder.log) as reader:
             lanes = status(reader).lanes
-        answered = {lane.key for lane in lanes if lane.states.get(TaskState.COMPLETED)}
+        return Counter(
+            {lane.key: lane.states.get(TaskState.COMPLETED, 0) for lane in lanes}
+        )
+
+    def _bounds(self) -> dict[str, Bounds]:
+        """What bounds the calls of each model, as far as the log tells it too."""
+        replies: Counter[str] = Counter()
+        for (_, model), count in self._completed().items():
+            replies[model] += count
+        ladders = self.connections.ladders
+        return {
+            model: bounds_of(
+                model,
+                self.options,
+                learned=ladders[model].learned if model in ladders else None,
+                replies=replies[model],
+            )
+            for model in self.prices
+        }
+
+    def _probe(self, scheduler: Scheduler, bounds: Mapping[str, Bounds]) -> None:
+        """Have the first call of a stage go alone, where little is known of its model.
+
+        An endpoint may refuse it, or may bill more for it than its limit. None of those
+        that were answered before, or whose model's family is known. Of a model that is
+        asked in batches it is one call for all stages, since a batch may take hours.
+        """
+        job, options = self.work.job, self.options
+        answered = {key for key, count in self._completed().items() if count}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            if ladder.is_known:
+            is_known = ladder.is_known and not bounds[model].unproven
+            if is_known:
                 continue
             stages = roles.stages_of(job, model)
             left = [stage for stage in stages if (stage, model) not in answered]

@@ -8,8 +8,10 @@ back. Two bounds are needed, one for each direction:
 - the reply: the limit that is sent with the request, where it bounds reasoning too.
   Where it does not, the most that the model ever returns.
 
-Whether the limit bounds reasoning is known of some models by name, and is otherwise
-learned from a reply that is billed for more than its limit.
+Whether the limit bounds reasoning is known of some models by name. Behind an address
+of the user's own it is learned from the first replies: those that bill reasoning beside
+the completion, or more than their limit. Until they have come, each call under a budget
+reserves `LEAST_LEARNED` tokens.
 """
 
 from __future__ import annotations
@@ -52,6 +54,10 @@ LEAST_LEARNED: Final = 16_384
 LEARNED_FACTOR: Final = 4
 """A model whose limit turned out not to bound its replies reserves so many times the
 longest of them, and no less than the first of these."""
+
+FIRST_REPLIES: Final = 3
+"""Replies without any reasoning after which a model's limit is trusted. One alone says
+little: a refusal takes no reasoning."""
 
 
 def byte_tokens(text: str) -> int:
@@ -120,6 +126,8 @@ class Bounds:
 
     count: CountTokens = byte_tokens
     most_output: int | None = None  #: None: the request's own limit
+    unproven: int = 0
+    """Replies to be seen until the request's limit is trusted to bound reasoning."""
 
     def worst(self, request: Request, unlimited: int | None = None) -> tuple[int, int]:
         """Tokens of the prompt and of the reply, at most.
@@ -130,26 +138,57 @@ class Bounds:
                 a limit is sent.
         """
         prompt = worst_prompt(request, self.count)
-        most = max(self.most_output or 0, unlimited or 0)
+        least = LEAST_LEARNED if self.unproven else 0
+        most = max(self.most_output or 0, unlimited or 0, least)
         return prompt, worst_output(request, most)
 
     def learn(self, limit: int, usage: Usage | None) -> bool:
-        """Take in what a reply was billed; whether it passed what bounded it.
+        """Take in what a reply was billed; whether calls reserve otherwise from now on.
 
         Args:
             limit: tokens that the reply was taken to have at most; 0: none was taken.
-            usage: its tokens.
+            usage: its tokens; None: it does not say, and shows no reasoning.
         """
-        if not limit or usage is None or usage.tokens_out <= limit:
-            return False
+        before = self.most_output, bool(self.unproven)
+        has_reasoned = usage is not None and bool(usage.tokens_reasoning)
+        self.unproven = 0 if has_reasoned else max(0, self.unproven - 1)
+        if usage is not None:
+            self._learn(limit, usage)
+        return (self.most_output, bool(self.unproven)) != before
+
+    def _learn(self, limit: int, usage: Usage) -> None:
+        is_over = 0 < limit < usage.tokens_out
+        if not is_over and not (usage.is_beside and self.most_output is None):
+            return
         learned = max(LEAST_LEARNED, LEARNED_FACTOR * usage.tokens_out)
         most = max(min(learned, LARGEST_OUTPUT), usage.tokens_out)
         self.most_output = max(most, self.most_output or 0)
-        return True
+        self.unproven = 0
+
+    def why(self, request: Request) -> str:
+        """Why a call reserves more output than its own limit; empty: it does not."""
+        most = worst_output(request, self.most_output)
+        if self.unproven and most < worst_output(request, LEAST_LEARNED):
+            return (
+                f"{LEAST_LEARNED:,} tokens of output are reserved until the first "
+                "replies show that its limit bounds reasoning"
+            )
+        if most > worst_output(request):
+            return f"its limit does not bound reasoning: {most:,} tokens are reserved"
+        return ""
 
 
-def bounds_of(model: str, options: RunOptions) -> Bounds:
-    """What is known to bound the calls of *model* before the first of them."""
+def bounds_of(
+    model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
+) -> Bounds:
+    """What is known to bound the calls of *model* before the next of them.
+
+    Args:
+        model: its name.
+        options: where it is asked, and whether there is a budget.
+        learned: tokens of its longest reply, as earlier processes of the run learned.
+        replies: that earlier processes got.
+    """
     if is_offline(model):
         return Bounds()
     is_foreign = options.of(model).base_url is not None
@@ -159,4 +198,11 @@ def bounds_of(model: str, options: RunOptions) -> Bounds:
         name = model.rpartition("/")[2]
         known = (most_output_tokens(maker + name) for maker in MAKERS)
         most = max(filter(None, known), default=LARGEST_OUTPUT)
-    return Bounds(count=count or byte_tokens, most_output=most)
+    if learned is not None:
+        most = max(learned, most or 0)
+    # of a batch all calls leave before the first reply comes
+    is_unproven = is_foreign and options.budget is not None and most is None
+    unproven = 0
+    if is_unproven and not options.is_batched(model):
+        unproven = max(0, FIRST_REPLIES - replies)
+    return Bounds(count=count or byte_tokens, most_output=most, unproven=unproven)

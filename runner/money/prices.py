@@ -57,6 +57,9 @@ TIERS: Final[Mapping[str, str]] = {
 other word that a reply says ("default", "standard", "scale", "on_demand") is the plain
 price."""
 
+AUTO: Final = "auto"
+"""What is asked for to leave the tier to the provider (OpenAI, Anthropic)."""
+
 WRITE_FACTOR: Final = 1.25
 HOUR_FACTOR: Final = 2.0
 """What Anthropic takes for a prompt token that is written to its cache for five minutes
@@ -146,11 +149,13 @@ def worst_pico(
         tokens_in: of the prompt, at most.
         tokens_out: of the reply, at most.
         tier: of the service, as it is asked for; the plain one may be served instead.
+            "auto" leaves it to the provider, so the dearest tier counts.
     """
+    tiers = [own for _, own in price.tiers] if tier == AUTO else [price.at(tier)]
     return max(
         tokens_in * pico(_dearest_input(step))
         + tokens_out * pico(_dearest_output(step))
-        for served in (price, price.at(tier))
+        for served in (price, *tiers)
         for step in (
             served,
             *(step for tokens, step in served.longer if tokens_in > tokens),

@@ -154,7 +154,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         prompt += cached + written
     if prompt is None:
         return None
-    tokens_out, reasoning, doubt = 0, 0, False
+    tokens_out, reasoning, doubt, is_beside = 0, 0, False, False
     if has_output:
         completion = _first(counted, form.completion)
         reasoning = _first(counted, form.reasoning) or 0
@@ -164,6 +164,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
             return None
         beside = (completion or 0) + (reasoning if reasoning > (completion or 0) else 0)
         tokens_out = max(beside, rest or 0)
+        is_beside = completion is not None and tokens_out > completion
         sum_of_parts = prompt + beside
         if form.is_cache_apart:
             sum_of_parts -= cached + written
@@ -180,6 +181,7 @@ def usage_in(counted: object, *, has_output: bool = True) -> Usage | None:
         tokens_reasoning=min(reasoning, tokens_out),
         charged_usd=_charge(counted.get("cost")),
         is_doubtful=doubt,
+        is_beside=is_beside,
     )
 
 

@@ -19,10 +19,9 @@ LONGEST_S: Final = 120.0
 _PRELOADED: Final = (
     "tests.conformance.commands",
     "runner.cli.main",
-    "runner.cli.calls",
     "runner.cli.session",
-    "runner.clients.openai_compatible",
-    "jobs.paper_investigation",
+    "encodings.utf_8_sig",
+    "tests.conformance.preloaded",
 )
 
 

@@ -13,6 +13,7 @@ import pytest
 import tiktoken
 
 from runner.money.bounds import (
+    FIRST_REPLIES,
     LARGEST_OUTPUT,
     LEAST_LEARNED,
     MESSAGE_TOKENS,
@@ -59,6 +60,11 @@ def test_every_text_counts_as_often_as_it_is_read(
     assert worst_output(request_) == output
 
 
+def budgeted(model: str, base_url: str | None = None, **known: int) -> Bounds:
+    options = options_from({"model": [model], "base_url": base_url, "budget": 1.0})
+    return bounds_of(model, options, **known)
+
+
 def bounds(model: str, base_url: str | None = None) -> Bounds:
     return bounds_of(model, options_from({"model": [model], "base_url": base_url}))
 
@@ -96,6 +102,56 @@ def test_a_reply_longer_than_its_bound_raises_that_of_the_others() -> None:
     assert known.worst(CHAT)[1] == 80_000
     assert known.learn(80_000, Usage(tokens_in=1, tokens_out=200_000))
     assert known.worst(CHAT)[1] == 200_000
+
+
+def test_reasoning_beside_the_completion_teaches_within_the_limit() -> None:
+    known = Bounds()
+    short = Usage(tokens_in=1, tokens_out=9, tokens_reasoning=6, is_beside=True)
+    assert known.learn(10, short)
+    assert known.worst(CHAT)[1] == LEAST_LEARNED
+    assert not known.learn(LEAST_LEARNED, short)  # known by now
+    named = Bounds(most_output=65_536)
+    assert not named.learn(65_536, short)
+    assert named.worst(CHAT)[1] == 65_536
+
+
+INSIDE = Usage(tokens_in=1, tokens_out=9, tokens_reasoning=6)
+SILENT = Usage(tokens_in=1, tokens_out=9)
+
+
+@pytest.mark.parametrize(
+    ("replies", "trusted_after"),
+    [
+        ((INSIDE,), 1),
+        ((SILENT,) * FIRST_REPLIES, FIRST_REPLIES),
+        ((None,) * FIRST_REPLIES, FIRST_REPLIES),
+        ((SILENT, INSIDE), 2),
+    ],
+)
+def test_a_limit_is_trusted_once_the_first_replies_have_shown_it(
+    replies: tuple[Usage | None, ...], trusted_after: int
+) -> None:
+    known = budgeted("my-model", "http://127.0.0.1:1")
+    for count, usage in enumerate(replies, 1):
+        assert known.worst(CHAT)[1] == LEAST_LEARNED
+        assert "16,384 tokens of output" in known.why(CHAT)
+        assert known.learn(LEAST_LEARNED, usage) == (count == trusted_after)
+    assert known.worst(CHAT)[1] == CHAT.limit
+    assert known.why(CHAT) == ""
+
+
+def test_only_a_budget_at_an_address_of_the_users_own_needs_proof() -> None:
+    assert not budgeted("openai/gpt-4o-mini").unproven
+    assert not bounds("my-model", "http://127.0.0.1:1").unproven
+    assert not budgeted("grok-4", "http://127.0.0.1:1").unproven  # known by its name
+    assert not budgeted("my-model", "http://127.0.0.1:1", replies=3).unproven
+
+
+def test_what_was_learned_holds_in_the_next_process() -> None:
+    known = budgeted("my-model", "http://127.0.0.1:1", learned=20_000)
+    assert not known.unproven
+    assert known.worst(CHAT)[1] == 20_000
+    assert "20,000 tokens are reserved" in known.why(CHAT)
 
 
 @pytest.mark.parametrize(

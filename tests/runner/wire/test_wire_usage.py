@@ -73,18 +73,21 @@ ANTHROPIC = {
             Usage(tokens_in=100, tokens_out=80, tokens_cached=40, tokens_reasoning=60),
         ),
         # xAI and Gemini: the total asks for the reasoning, and may be all that does
-        (BESIDE, Usage(tokens_in=100, tokens_out=80, tokens_reasoning=60)),
+        (
+            BESIDE,
+            Usage(tokens_in=100, tokens_out=80, tokens_reasoning=60, is_beside=True),
+        ),
         (
             {**BESIDE, "completion_tokens": 0, "total_tokens": 160},
-            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60),
+            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60, is_beside=True),
         ),
         (
             {**BESIDE, "completion_tokens": 0, "total_tokens": None},
-            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60),
+            Usage(tokens_in=100, tokens_out=60, tokens_reasoning=60, is_beside=True),
         ),
         (
             {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 180},
-            Usage(tokens_in=100, tokens_out=80),
+            Usage(tokens_in=100, tokens_out=80, is_beside=True),
         ),
         (
             {"prompt_tokens": 100, "total_tokens": 180},

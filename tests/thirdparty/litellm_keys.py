@@ -12,7 +12,7 @@ from litellm.proxy._types import UserAPIKeyAuth
 
 KEYS: Final[dict[str, dict[str, Any]]] = {
     "sk-free": {},
-    "sk-paced": {"rpm_limit": 300},
+    "sk-paced": {"rpm_limit": 900},
     "sk-single": {"max_parallel_requests": 1},
     "sk-spent": {"max_budget": 1.0, "spend": 2.0},
 }

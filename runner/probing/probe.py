@@ -397,7 +397,9 @@ class Probe:
             limit_headers=tuple(
                 (name, value)
                 for name, value in sorted(headers.items())
-                if "ratelimit" in name or name.startswith("retry-after")
+                # a proxy repeats the provider's headers under this prefix
+                if ("ratelimit" in name and not name.startswith("llm_provider-"))
+                or name.startswith("retry-after")
             ),
             latencies_ms=tuple(self._latencies_ms),
             served=tuple(dict.fromkeys(self._served())),

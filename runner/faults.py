@@ -171,9 +171,19 @@ def job_fault(
     return JobFault(faults.take(error, what, home))
 
 
-def broken(error: Exception, job: Job, what: str) -> RunnerError | StoreError:
-    """The error that a command ends with where the job's method *what* raised."""
-    if isinstance(error, (RunnerError, StoreError)):
-        return error
-    said = sentence_of(error, type(job).__module__)
-    return RunnerError(f"The {what} of job {job.name} raised {said}; mend the job.")
+@contextmanager
+def calling(job: Job, what: str) -> Iterator[None]:
+    """Turn what the job's method *what* raises into the error that a command ends with.
+
+    Raises:
+        RunnerError: the method raised anything but an error of siftlog's own.
+    """
+    try:
+        yield
+    except (RunnerError, StoreError):
+        raise
+    except Exception as error:
+        said = sentence_of(error, type(job).__module__)
+        raise RunnerError(
+            f"The {what} of job {job.name} raised {said}; mend the job."
+        ) from error

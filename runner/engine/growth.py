@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from runner.engine.answered import completed
 from runner.errors import JobFault
-from runner.faults import JobFaults, broken, job_fault
+from runner.faults import JobFaults, calling, job_fault
 from runner.job import Dataset, Job
 from runner.plan import (
     BLOCK,
@@ -184,10 +184,8 @@ class Growth:
     def _planned_blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks; raise `RunnerError` where the job's `plan` raises."""
         while True:
-            try:
+            with calling(self._job, "plan"):
                 block = next(blocks, None)
-            except Exception as error:
-                raise broken(error, self._job, "plan") from error
             if block is None:
                 return
             yield block

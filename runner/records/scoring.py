@@ -20,7 +20,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.faults import broken, parser_faults
+from runner.faults import calling, parser_faults
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
@@ -211,11 +211,8 @@ def replayed(
     """
     first = run_started(reader)
     state = status(reader)
-    try:
-        with parser_faults() as faults:
-            card = job.score(job.load(settings), answers(reader, first, upto))
-    except Exception as error:
-        raise broken(error, job, "score") from error
+    with calling(job, "score"), parser_faults() as faults:
+        card = job.score(job.load(settings), answers(reader, first, upto))
     return Scoring(
         number=None,
         job=job.name,

@@ -172,7 +172,7 @@ class Lane:
             work.since = now
         work.sent_at, work.due = now, float("inf")
         if work.stage in self.probes and self.probes[work.stage] is None:
-            self.probes[work.stage] = now
+            self.probes.update(dict.fromkeys(self._probed_with(work.stage), now))
 
     def wait(self, work: Work, due: float) -> None:
         """Hold a loaded task back until *due*."""
@@ -194,10 +194,15 @@ class Lane:
 
     def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
         """A call of *stage* has ended; one that was refused is followed by another."""
-        if error is None:
-            self.probes.pop(stage, None)
-        elif stage in self.probes:
-            self.probes[stage] = None
+        for each in self._probed_with(stage):
+            if error is None:
+                self.probes.pop(each, None)
+            elif each in self.probes:
+                self.probes[each] = None
+
+    def _probed_with(self, stage: str) -> list[str]:
+        """The stages that wait for a call of *stage*: in batches, all of them."""
+        return [*self.probes] if self.limits.batched else [stage]
 
     def probe_ends_at(self, queue: Queue) -> float | None:
         """Until when the queue waits for a call that finds out what is taken.

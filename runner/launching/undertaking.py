@@ -270,7 +270,7 @@ class Undertaking:
             stages = roles.stages_of(job, model)
             left = [stage for stage in stages if (stage, model) not in answered]
             if options.is_batched(model):
-                left = left[:1] if len(left) == len(stages) else []
+                left = left if len(left) == len(stages) else []
             scheduler.probe(model, left)
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:

@@ -16,7 +16,7 @@ Never more than `MOST_PROBES` calls are made; what they do not reach stays unkno
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
@@ -43,7 +43,8 @@ from runner.limits.told import told
 from runner.money.bounds import worst_output, worst_prompt
 from runner.parameters import Parameters
 from runner.probing.dialects import DialectGuess, ProbeEvidence, guess
-from runner.reply import Reply, Usage
+from runner.probing.usage_seen import ReasoningPlace, reasoning_place, usage_fields
+from runner.reply import Reply
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
 from runner.terms import Terms, family_of
@@ -107,9 +108,6 @@ LONG: Final = ChatRequest(
 State = Literal["accepted", "refused", "ignored", "not sent", "unknown"]
 SchemaSupport = Literal[
     "strict", "schema", "json_object", "ignored", "refused", "unknown"
-]
-ReasoningPlace = Literal[
-    "inside the output", "beside the output", "only in the total", "none counted"
 ]
 
 
@@ -390,8 +388,8 @@ class Probe:
             parameters=tuple(self._found[name] for name in sorted(self._found)),
             schema=schema,
             schema_words=schema_words,
-            usage_fields=_usage_fields(replies),
-            reasoning=_reasoning_place(replies, counted),
+            usage_fields=usage_fields(replies),
+            reasoning=reasoning_place(replies, counted),
             rpm=limits.requests.per_minute if limits.requests else None,
             tpm=limits.tokens.per_minute if limits.tokens else None,
             limit_headers=tuple(
@@ -458,55 +456,3 @@ def _json(body: bytes | None) -> Any:  # noqa: ANN401 - JSON
     with suppress(ValueError, RecursionError):
         return json.loads(body or b"null")
     return None
-
-
-def _usage_fields(replies: tuple[Any, ...]) -> tuple[str, ...]:
-    """The fields under `usage`, as paths."""
-    fields: dict[str, None] = {}
-    for reply in replies:
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        for name, value in usage.items() if isinstance(usage, dict) else ():
-            inner = value if isinstance(value, dict) else {}
-            fields |= dict.fromkeys([f"{name}.{each}" for each in inner] or [name])
-    return tuple(fields)
-
-
-def _number_in(usage: Mapping[str, Any], *paths: str) -> int | None:
-    for path in paths:
-        value: Any = usage
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
-
-
-def _reasoning_place(replies: tuple[Any, ...], counted: list[Usage]) -> ReasoningPlace:
-    """Where the usage of replies counts tokens of reasoning."""
-    for reply in replies:
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        if not isinstance(usage, dict):
-            continue
-        prompt = _number_in(usage, "prompt_tokens", "input_tokens")
-        output = _number_in(usage, "completion_tokens", "output_tokens")
-        total = _number_in(usage, "total_tokens")
-        reasoning = _number_in(
-            usage,
-            "completion_tokens_details.reasoning_tokens",
-            "output_tokens_details.reasoning_tokens",
-            "reasoning_tokens",
-        )
-        if prompt is None or output is None:
-            continue
-        rest = None if total is None else total - prompt - output
-        if reasoning and (rest == reasoning or reasoning > output):
-            return "beside the output"
-        if not reasoning and rest is not None and rest > 0:
-            return "only in the total"
-        if reasoning:
-            return "inside the output"
-    return (
-        "inside the output"
-        if any(u.tokens_reasoning for u in counted)
-        else "none counted"
-    )

@@ -35,7 +35,7 @@ from runner.limits.told import told
 from runner.money.bounds import Bounds, usual_prompt, worst_output
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.plan import task_of
-from runner.reply import AnyReply, ParseFailure, Reply, Usage
+from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
 from runner.terms import USUAL, Terms
@@ -221,11 +221,12 @@ class Attempts:
             if item.work.model == model:
                 self._weigh(item)
 
-    def _learn(self, item: _Item, usage: Usage | None) -> None:
+    def _learn(self, item: _Item, reply: AnyReply) -> None:
         """Take in what a reply says of how long the next ones may be."""
         model, bounds = item.work.model, self._bounds[item.work.model]
-        known = bounds.most_output
-        if not bounds.learn(item.most_out, usage):
+        known, usage = bounds.most_output, reply.usage
+        is_refusal = isinstance(reply, Reply) and reply.is_refused
+        if not bounds.learn(item.most_out, usage, is_refusal=is_refusal):
             return
         ladder = self._parts.ladders.get(model)
         if ladder is not None and usage is not None and bounds.most_output != known:
@@ -411,7 +412,7 @@ class Attempts:
         if price is not None and usage is not None:
             tier = None if reply.served is None else reply.served.tier
             cost = cost_pico(price, usage, tier)
-        self._learn(item, usage)
+        self._learn(item, reply)
         self._scheduler.received(
             work,
             self._clock.monotonic(),

@@ -264,7 +264,7 @@ class Undertaking:
         answered = {key for key, count in self._completed().items() if count}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            is_known = ladder.is_known and not bounds[model].unproven
+            is_known = ladder.is_known and not bounds[model].is_unproven
             if options.is_batched(model) or is_known:
                 continue
             stages = roles.stages_of(job, model)

@@ -44,7 +44,7 @@ def test_a_budget_without_room_for_its_first_call_says_why(tmp_path: Path) -> No
     with case.serve() as endpoint:
         assert case.run(endpoint.base_url, "x", "--limit=1", "--budget=0.1") == 4
         assert not endpoint.ledger.lines
-    assert "16,384 tokens of output are reserved until the first replies" in case.said()
+    assert "16,384 tokens of output are reserved until a reply shows" in case.said()
 
 
 def test_a_budget_of_a_few_cents_is_enough_where_the_limit_bounds(

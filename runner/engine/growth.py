@@ -435,16 +435,12 @@ class Growth:
 
 def _failed(end: TaskEnd, fault: str) -> list[Entry | Event]:
     """What is recorded of a task whose `follow_up` raised, in place of its end."""
+    name = JobFault.__name__
     return [
-        TaskFailed(
-            task=entry.task,
-            attempt=entry.attempt,
-            error=JobFault.__name__,
-            fault=fault,
-        )
-        if isinstance(entry, TaskCompleted)
-        else entry
-        for entry in end.entries
+        TaskFailed(task=each.task, attempt=each.attempt, error=name, fault=fault)
+        if isinstance(each, TaskCompleted)
+        else each
+        for each in end.entries
     ]
 
 

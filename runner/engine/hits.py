@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from runner.clients.client import Received
 from runner.engine.answered import answered, completed
-from runner.engine.attempts import Parts
 from runner.engine.growth import TaskEnd
 from runner.engine.known import Known
+from runner.engine.parts import Parts
 from runner.engine.reask import may_reask
 from runner.errors import JobFault
 from runner.faults import read_reply

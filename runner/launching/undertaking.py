@@ -17,10 +17,10 @@ from runner.control.ending import Ended, Ending
 from runner.control.listen import Listener
 from runner.control.signals import obey_signals
 from runner.deciding import load_decide
-from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.faults import JobFaults
 from runner.launching.batching import batch_clients
@@ -264,8 +264,7 @@ class Undertaking:
         answered = {key for key, count in self._completed().items() if count}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            is_known = ladder.is_known and not bounds[model].unproven
-            if is_known:
+            if ladder.is_known and not bounds[model].is_unproven:
                 continue
             stages = roles.stages_of(job, model)
             left = [stage for stage in stages if (stage, model) not in answered]

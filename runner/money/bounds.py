@@ -10,8 +10,8 @@ back. Two bounds are needed, one for each direction:
 
 Whether the limit bounds reasoning is known of some models by name. Behind an address
 of the user's own it is learned from the first replies: those that bill reasoning beside
-the completion, or more than their limit. Until they have come, each call under a budget
-reserves `LEAST_LEARNED` tokens.
+the completion, or more than their limit. Until one has come, each call under a
+budget reserves `LEAST_LEARNED` tokens.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ LEARNED_FACTOR: Final = 4
 """A model whose limit turned out not to bound its replies reserves so many times the
 longest of them, and no less than the first of these."""
 
-FIRST_REPLIES: Final = 3
-"""Replies without any reasoning after which a model's limit is trusted. One alone says
-little: a refusal takes no reasoning."""
+ENOUGH_REPLIES: Final = 3
+"""Replies of earlier processes after which a model's limit is trusted: some of them may
+be refusals, which take no reasoning."""
 
 
 def byte_tokens(text: str) -> int:
@@ -126,8 +126,7 @@ class Bounds:
 
     count: CountTokens = byte_tokens
     most_output: int | None = None  #: None: the request's own limit
-    unproven: int = 0
-    """Replies to be seen until the request's limit is trusted to bound reasoning."""
+    is_unproven: bool = False  #: no reply has shown yet whether the limit bounds all
 
     def worst(self, request: Request, unlimited: int | None = None) -> tuple[int, int]:
         """Tokens of the prompt and of the reply, at most.
@@ -138,23 +137,26 @@ class Bounds:
                 a limit is sent.
         """
         prompt = worst_prompt(request, self.count)
-        least = LEAST_LEARNED if self.unproven else 0
+        least = LEAST_LEARNED if self.is_unproven else 0
         most = max(self.most_output or 0, unlimited or 0, least)
         return prompt, worst_output(request, most)
 
-    def learn(self, limit: int, usage: Usage | None) -> bool:
+    def learn(
+        self, limit: int, usage: Usage | None, *, is_refusal: bool = False
+    ) -> bool:
         """Take in what a reply was billed; whether calls reserve otherwise from now on.
 
         Args:
             limit: tokens that the reply was taken to have at most; 0: none was taken.
-            usage: its tokens; None: it does not say, and shows no reasoning.
+            usage: its tokens; None: it does not say.
+            is_refusal: whether the model declined, which takes no reasoning and so
+                proves nothing.
         """
-        before = self.most_output, bool(self.unproven)
-        has_reasoned = usage is not None and bool(usage.tokens_reasoning)
-        self.unproven = 0 if has_reasoned else max(0, self.unproven - 1)
+        before = self.most_output, self.is_unproven
+        self.is_unproven = self.is_unproven and is_refusal
         if usage is not None:
             self._learn(limit, usage)
-        return (self.most_output, bool(self.unproven)) != before
+        return (self.most_output, self.is_unproven) != before
 
     def _learn(self, limit: int, usage: Usage) -> None:
         is_over = 0 < limit < usage.tokens_out
@@ -163,15 +165,15 @@ class Bounds:
         learned = max(LEAST_LEARNED, LEARNED_FACTOR * usage.tokens_out)
         most = max(min(learned, LARGEST_OUTPUT), usage.tokens_out)
         self.most_output = max(most, self.most_output or 0)
-        self.unproven = 0
+        self.is_unproven = False
 
     def why(self, request: Request) -> str:
         """Why a call reserves more output than its own limit; empty: it does not."""
         most = worst_output(request, self.most_output)
-        if self.unproven and most < worst_output(request, LEAST_LEARNED):
+        if self.is_unproven and most < worst_output(request, LEAST_LEARNED):
             return (
-                f"{LEAST_LEARNED:,} tokens of output are reserved until the first "
-                "replies show that its limit bounds reasoning"
+                f"{LEAST_LEARNED:,} tokens of output are reserved until a reply "
+                "shows that its limit bounds reasoning"
             )
         if most > worst_output(request):
             return f"its limit does not bound reasoning: {most:,} tokens are reserved"
@@ -200,9 +202,12 @@ def bounds_of(
         most = max(filter(None, known), default=LARGEST_OUTPUT)
     if learned is not None:
         most = max(learned, most or 0)
-    # of a batch all calls leave before the first reply comes
     is_unproven = is_foreign and options.budget is not None and most is None
-    unproven = 0
-    if is_unproven and not options.is_batched(model):
-        unproven = max(0, FIRST_REPLIES - replies)
-    return Bounds(count=count or byte_tokens, most_output=most, unproven=unproven)
+    return Bounds(
+        count=count or byte_tokens,
+        most_output=most,
+        # of a batch all calls leave before the first reply comes
+        is_unproven=is_unproven
+        and replies < ENOUGH_REPLIES
+        and not options.is_batched(model),
+    )

@@ -73,7 +73,15 @@ class Case:
 
     def run(self, url: str, run_id: str, *more: str) -> int:
         """Carry a run out; its exit code."""
-        return run(*self.words(url, run_id, *more), cwd=self.folder, env=self.env)
+        return self.carry_out(self.words(url, run_id, *more))
+
+    def resume(self, run_id: str, *more: str) -> int:
+        """Go on with a run; the command's exit code."""
+        return self.carry_out(("resume", run_id, "--no-score", *more))
+
+    def carry_out(self, words: tuple[str, ...]) -> int:
+        """Run a command; its exit code."""
+        return run(*words, cwd=self.folder, env=self.env)
 
     @property
     def env(self) -> dict[str, str]:

@@ -365,6 +365,26 @@ def test_a_schema_without_any_effect_is_noticed_once() -> None:
     assert not later.take_facts()
 
 
+def test_a_limit_that_bounds_nothing_is_a_fact_for_the_next_process() -> None:
+    ladder = Ladder(ENDPOINT, "m")
+    ladder.begin_with("max_completion_tokens")
+    ladder.unbounded(5_000, 20_000)
+    (fact,) = ladder.take_facts()
+    assert (fact.name, fact.how) == ("max_completion_tokens", IGNORED)
+    assert fact.instead == "20000"
+    assert "5,000 tokens" in fact.sentence
+    later = Ladder(ENDPOINT, "m")
+    later.restore([fact])
+    assert later.learned == 20_000
+    assert later.shape == Shape()  # the limit is sent as before
+    for _ in range(50):
+        later.replied(Reply(text="No JSON here."))
+    assert later.take_facts()  # nothing was learned of schemas
+    elsewhere = Ladder("http://other/v1", "m")
+    elsewhere.restore([fact])
+    assert elsewhere.learned is None
+
+
 def test_a_schema_that_mostly_holds_is_not_called_ignored() -> None:
     ladder = Ladder(ENDPOINT, "m")
     for i in range(100):

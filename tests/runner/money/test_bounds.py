@@ -13,7 +13,7 @@ import pytest
 import tiktoken
 
 from runner.money.bounds import (
-    FIRST_REPLIES,
+    ENOUGH_REPLIES,
     LARGEST_OUTPUT,
     LEAST_LEARNED,
     MESSAGE_TOKENS,
@@ -115,41 +115,36 @@ def test_reasoning_beside_the_completion_teaches_within_the_limit() -> None:
     assert named.worst(CHAT)[1] == 65_536
 
 
-INSIDE = Usage(tokens_in=1, tokens_out=9, tokens_reasoning=6)
 SILENT = Usage(tokens_in=1, tokens_out=9)
 
 
-@pytest.mark.parametrize(
-    ("replies", "trusted_after"),
-    [
-        ((INSIDE,), 1),
-        ((SILENT,) * FIRST_REPLIES, FIRST_REPLIES),
-        ((None,) * FIRST_REPLIES, FIRST_REPLIES),
-        ((SILENT, INSIDE), 2),
-    ],
-)
-def test_a_limit_is_trusted_once_the_first_replies_have_shown_it(
-    replies: tuple[Usage | None, ...], trusted_after: int
+@pytest.mark.parametrize("usage", [SILENT, replace(SILENT, tokens_reasoning=6), None])
+def test_a_limit_is_trusted_once_a_reply_that_is_no_refusal_has_come(
+    usage: Usage | None,
 ) -> None:
     known = budgeted("my-model", "http://127.0.0.1:1")
-    for count, usage in enumerate(replies, 1):
+    for _ in range(2):
         assert known.worst(CHAT)[1] == LEAST_LEARNED
         assert "16,384 tokens of output" in known.why(CHAT)
-        assert known.learn(LEAST_LEARNED, usage) == (count == trusted_after)
+        assert not known.learn(LEAST_LEARNED, usage, is_refusal=True)
+    assert known.learn(LEAST_LEARNED, usage)
     assert known.worst(CHAT)[1] == CHAT.limit
     assert known.why(CHAT) == ""
 
 
 def test_only_a_budget_at_an_address_of_the_users_own_needs_proof() -> None:
-    assert not budgeted("openai/gpt-4o-mini").unproven
-    assert not bounds("my-model", "http://127.0.0.1:1").unproven
-    assert not budgeted("grok-4", "http://127.0.0.1:1").unproven  # known by its name
-    assert not budgeted("my-model", "http://127.0.0.1:1", replies=3).unproven
+    assert not budgeted("openai/gpt-4o-mini").is_unproven
+    assert not bounds("my-model", "http://127.0.0.1:1").is_unproven
+    assert not budgeted("grok-4", "http://127.0.0.1:1").is_unproven  # known by its name
+    assert not budgeted(
+        "my-model", "http://127.0.0.1:1", replies=ENOUGH_REPLIES
+    ).is_unproven
+    assert budgeted("my-model", "http://127.0.0.1:1", replies=1).is_unproven
 
 
 def test_what_was_learned_holds_in_the_next_process() -> None:
     known = budgeted("my-model", "http://127.0.0.1:1", learned=20_000)
-    assert not known.unproven
+    assert not known.is_unproven
     assert known.worst(CHAT)[1] == 20_000
     assert "20,000 tokens are reserved" in known.why(CHAT)
 

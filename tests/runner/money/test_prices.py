@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from runner.money.prices import (
     cost_pico,
     price_of,
     prices_of,
+    scaled,
     worst_pico,
 )
 from runner.options import RunOptions, options_from
@@ -181,3 +183,21 @@ def test_no_usage_within_the_bounds_costs_more_than_the_worst_case(
         tokens_cache_write=data.draw(st.integers(0, tokens_in - cached)),
     )
     assert cost_pico(price, usage) <= worst_pico(price, worst_in, worst_out)
+
+
+@pytest.mark.parametrize(
+    ("asked", "factor"),
+    [
+        (None, 1),
+        ("default", 1),
+        ("flex", 1),  # the plain tier may be served instead
+        ("priority", 2),
+        ("auto", 2),  # the provider decides
+    ],
+)
+def test_the_dearest_tier_that_may_serve_a_call_is_reserved(
+    asked: str | None, factor: int
+) -> None:
+    tiers = (("flex", scaled(PLAIN, 0.5)), ("priority", scaled(PLAIN, 2)))
+    price = replace(PLAIN, tiers=tiers)
+    assert worst_pico(price, 100, 10, asked) == factor * worst_pico(PLAIN, 100, 10)

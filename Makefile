@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench prove clean
+.PHONY: demo test lint docs bench prove litellm-proxy clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -36,13 +36,17 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.bench
 
+# LiteLLM's proxy in an environment of its own (700 MB), for tests/thirdparty
+litellm-proxy: $(READY)
+	$(BIN)/python -m tests.thirdparty.litellm_proxy
+
 prove: $(READY)
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/leasing tests/runner/placing \
 		tests/runner/whatif/test_rehearsed_runs.py tests/conformance \
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
-		tests/store/segments \
+		tests/store/segments tests/thirdparty \
 		tests/jobs/metrics/test_sequential.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py

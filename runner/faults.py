@@ -9,11 +9,14 @@ answers so far. The callers record the short form (`KeyError at myjob/parsing.py
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from runner.errors import JobFault, RunnerError
 from runner.job import Dataset, Job, Stage
@@ -85,6 +88,58 @@ class JobFaults:
         return fault
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_RAISES: Final[ContextVar[bool]] = ContextVar("raises", default=False)
+"""Whether exceptions of guarded parsers go on to `read_reply`, which can show them."""
+
+
+_SEEN: Final[ContextVar[dict[str, None] | None]] = ContextVar("seen", default=None)
+"""Takes class and line of what guarded parsers raised, where anybody collects it."""
+
+
+@contextmanager
+def parser_faults() -> Iterator[dict[str, None]]:
+    """Collects class and line of what guarded parsers raise meanwhile."""
+    seen: dict[str, None] = {}
+    token = _SEEN.set(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(token)
+
+
+def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
+    """Decorates a parser of replies: a `ParseFailure` where it raises.
+
+    A job's `score`, `explain` and figures read replies again, by rules and in ways of
+    their own. A parser that raises there must not end the scoring: its reply counts as
+    unparsed, as it does in a run. Inside `read_reply` the exception passes, so that the
+    first one of a process is shown whole.
+    """
+
+    @wraps(parse)
+    def read(*args: P.args, **named: P.kwargs) -> T | ParseFailure:
+        try:
+            return parse(*args, **named)
+        except Exception as error:
+            if _RAISES.get():
+                raise
+            failure = _failure(error, parse)
+            seen = _SEEN.get()
+            if seen is not None:
+                seen[failure.detail or ""] = None
+            return failure
+
+    return read
+
+
+def _failure(error: Exception, parse: Callable[..., Any]) -> ParseFailure:
+    home = getattr(parse, "__module__", "") or ""
+    return ParseFailure(reason=PARSER_ERROR, detail=fault_of(error, home))
+
+
 def read_reply(
     stage: Stage,
     dataset: Dataset,
@@ -93,16 +148,17 @@ def read_reply(
     faults: JobFaults | None = None,
 ) -> object | ParseFailure:
     """What the stage's parser makes of a reply; a `ParseFailure` where it raises."""
+    token = _RAISES.set(True)
     try:
         return stage.parse(dataset, task, reply)
     except Exception as error:  # noqa: BLE001 - the parser is not ours
-        home = getattr(stage.parse, "__module__", "") or ""
-        fault = (
-            fault_of(error, home)
-            if faults is None
-            else faults.take(error, f"parser of stage {stage.name}", home)
-        )
-        return ParseFailure(reason=PARSER_ERROR, detail=fault)
+        failure = _failure(error, stage.parse)
+        if faults is not None:
+            home = getattr(stage.parse, "__module__", "") or ""
+            faults.take(error, f"parser of stage {stage.name}", home)
+        return failure
+    finally:
+        _RAISES.reset(token)
 
 
 def job_fault(
@@ -115,9 +171,19 @@ def job_fault(
     return JobFault(faults.take(error, what, home))
 
 
-def broken(error: Exception, job: Job, what: str) -> RunnerError | StoreError:
-    """The error that a command ends with where the job's method *what* raised."""
-    if isinstance(error, (RunnerError, StoreError)):
-        return error
-    said = sentence_of(error, type(job).__module__)
-    return RunnerError(f"The {what} of job {job.name} raised {said}; mend the job.")
+@contextmanager
+def calling(job: Job, what: str) -> Iterator[None]:
+    """Turn what the job's method *what* raises into the error that a command ends with.
+
+    Raises:
+        RunnerError: the method raised anything but an error of siftlog's own.
+    """
+    try:
+        yield
+    except (RunnerError, StoreError):
+        raise
+    except Exception as error:
+        said = sentence_of(error, type(job).__module__)
+        raise RunnerError(
+            f"The {what} of job {job.name} raised {said}; mend the job."
+        ) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from runner.faults import broken
+from runner.faults import calling
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Dataset, Job
 from runner.settings import as_json
@@ -31,10 +31,8 @@ class Work:
 
 def load_work(job: Job, settings: BaseModel) -> Work:
     """Load and validate all inputs; raise `DatasetError` naming file and row."""
-    try:
+    with calling(job, "load"):
         dataset = job.load(settings)
-    except Exception as error:
-        raise broken(error, job, "load") from error
     return Work(
         job=job,
         settings=settings,

@@ -227,6 +227,7 @@ class AttemptAnswered:
     usage_doubtful: bool = False  #: the reply's total is smaller than its parts
     served: Served | None = None  #: None: the reply says nothing, or the log is older
     empty: bool = False  #: a chat's reply without any text
+    kept: bool = False  #: the task's own earlier answer, taken up again after a `retry`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

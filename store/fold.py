@@ -72,7 +72,7 @@ from store.task import (
 
 #: Version of the projections; raise it with any change of this module's results, and
 #: the next writer rebuilds them from the events.
-CODE_VERSION = 5
+CODE_VERSION = 6
 
 OneTask: TypeAlias = (
     AttemptStarted
@@ -287,6 +287,8 @@ class Fold:
         minute.cost_pico += cost
         if event.cached:
             counters["answers_cached"] += 1
+            if event.kept:
+                counters["answers_kept"] += 1
             if was_sent and draft.since_us is not None:
                 # it was found, after all, and left no request in that minute
                 started = draft.since_us // US_PER_MINUTE

@@ -20,8 +20,9 @@ MOST_LETTERS: Final = 120
 REGIONS: Final = ("x-ms-region",)
 """Headers that name the region, in lower case."""
 
-REQUEST_IDS: Final = ("x-request-id", "request-id", "x-litellm-call-id", "cf-ray")
-"""Headers that name the request, the best known to the provider first."""
+REQUEST_IDS: Final = ("x-litellm-call-id", "x-request-id", "request-id", "cf-ray")
+"""Headers that name the request, the best known to the endpoint first: LiteLLM's proxy
+passes the provider's `request-id` on next to its own id, which its logs are kept by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
 from store.refused import ParameterRefused
+from store.replies import Billing, ReplyShares, reply_shares
 from store.served import PREFIX, ServedCount, served_counts
 from store.spending import spending
 from store.statements import SQL
@@ -49,19 +50,9 @@ class AttemptCounts:
     started: int
     answered: int
     cached: int  #: of the answered ones, those that the response cache answered
+    kept: int  #: of the answered ones, earlier answers taken up again after a `retry`
     failed: int
     unknown: int  #: sent by a process that was gone before the outcome was recorded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Billing:
-    """What replies left open, or contradicted, of their usage."""
-
-    unknown: int  #: answers without a readable usage; their worst case stays reserved
-    doubtful: int  #: answers whose total is smaller than its parts, which were counted
-    charged: int  #: answers that said what they cost
-    charged_usd: float  #: the sum of that
-    differing: int  #: of these answers, those that cost something else by the prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,38 +72,6 @@ class LaneCounts:
     def is_open(self) -> bool:
         """Whether any of its tasks can still get a reply."""
         return any(n and state.is_open for state, n in self.states.items())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageCount:
-    """Tokens of one stage and model over all its replies, refused ones included.
-
-    Answers of the response cache are no replies: they used nothing.
-    """
-
-    stage: str
-    model: str
-    replies: int
-    tokens_in: int
-    tokens_out: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyShares:
-    """Replies and failed tasks of one model, by what was wrong with them.
-
-    A reply may count under several headings. Everything that ever came is counted,
-    replies that were asked for again included.
-    """
-
-    model: str
-    replies: int  #: answers of the response cache included
-    truncated: int  #: ended at the output limit
-    refused: int  #: by the model
-    filtered: int  #: by the provider, with a reply or an error status
-    empty: int  #: without any text
-    unparsed: int  #: the job's parser could not read them
-    failed: int  #: tasks that ended without a reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +137,16 @@ class Status:
     batches: OpenBatches  #: at a provider
     outlook: Outlook | None  #: None: there was no estimate, or not all is planned
     refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """Models that more than one thing served: sentences without their ends."""
+        return tuple(str(each) for each in self.served if each.is_mixed)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What readers of the run's figures should know of its replies."""
+        return (*self.billing.findings, *self.mixed)
 
 
 def run_started(conn: sqlite3.Connection) -> RunStarted:
@@ -267,7 +236,7 @@ def status(conn: sqlite3.Connection) -> Status:
     money = spending(conn)
     there = open_batches(conn)
     so_far = SoFar(
-        # what the response cache answered was no call, and used no token
+        # what was there already was no call, and used no token
         calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
         tokens_in=counters.get("tokens_in", 0),
         tokens_out=counters.get("tokens_out", 0),
@@ -297,7 +266,8 @@ def status(conn: sqlite3.Connection) -> Status:
         attempts=AttemptCounts(
             started=counters.get("attempts_started", 0),
             answered=counters.get("attempts_answered", 0),
-            cached=counters.get("answers_cached", 0),
+            cached=counters.get("answers_cached", 0) - counters.get("answers_kept", 0),
+            kept=counters.get("answers_kept", 0),
             failed=counters.get("attempts_failed", 0),
             unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
         ),
@@ -375,48 +345,6 @@ def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
     return tuple(
         LaneCounts(stage=stage, model=model, states=states)
         for (stage, model), states in lanes.items()
-    )
-
-
-def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
-    """Tokens by stage and model."""
-    return [
-        UsageCount(
-            stage=stage,
-            model=model,
-            replies=replies,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-        )
-        for stage, model, replies, tokens_in, tokens_out in conn.execute(
-            SQL["usage"]
-        ).fetchall()
-    ]
-
-
-def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
-    """What was wrong with the replies of each model."""
-    return tuple(
-        ReplyShares(
-            model=model,
-            replies=replies,
-            truncated=truncated,
-            refused=refused,
-            filtered=filtered,
-            empty=empty,
-            unparsed=unparsed,
-            failed=failed,
-        )
-        for (
-            model,
-            replies,
-            truncated,
-            refused,
-            filtered,
-            empty,
-            unparsed,
-            failed,
-        ) in conn.execute(SQL["reply_shares"]).fetchall()
     )
 
 

@@ -53,6 +53,7 @@ from store.reading import (
     tasks_numbered,
 )
 from store.replay import families, task_families
+from store.replies import ReplyShares, UsageCount, usage_counts
 from store.searching import Found, Stretch, find_events
 from store.spending import Spending, spending
 from store.statements import SQL
@@ -61,16 +62,13 @@ from store.status import (
     Heartbeat,
     LaneCounts,
     LimitsSeen,
-    ReplyShares,
     Status,
     TaskCounts,
-    UsageCount,
     newest_scoring,
     refused_parameters,
     run_started,
     scorings,
     status,
-    usage_counts,
 )
 from store.task import PICO_PER_USD, TaskRow
 from store.traffic import (

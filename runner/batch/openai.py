@@ -43,6 +43,7 @@ from runner.wire import (
     decode_reply,
 )
 from store.batches import Outcome
+from store.served import REQUEST_IDS
 
 PAGE: Final = "100"
 """Batches on a page of the list, at most."""
@@ -112,6 +113,7 @@ class _Page(msgspec.Struct):
 class _Response(msgspec.Struct):
     status_code: int
     body: msgspec.Raw = msgspec.Raw(b"null")
+    request_id: Any = None  #: what a header of a single call says
 
 
 class _Line(msgspec.Struct):
@@ -299,7 +301,9 @@ class OpenAIBatches:
         body = bytes(item.response.body)
         if item.response.status_code != httpx.codes.OK:
             return item.custom_id, self._link.refusal(item.response.status_code, body)
-        return item.custom_id, received(form_of(body), body)
+        request = item.response.request_id
+        headers = {REQUEST_IDS[0]: request} if isinstance(request, str) else None
+        return item.custom_id, received(form_of(body), body, headers)
 
     async def cancel(self, batch_id: str) -> None:
         """Have nothing more of a batch answered."""
@@ -321,11 +325,13 @@ def form_of(body: bytes) -> str:
     return OPENAI_CHAT
 
 
-def received(form: str, body: bytes) -> ItemOutcome:
+def received(
+    form: str, body: bytes, headers: dict[str, str] | None = None
+) -> ItemOutcome:
     """An item's answer; the error where it cannot be read."""
     try:
         reply = decode_reply(form, body)
     except AttemptError as error:
         error.status = httpx.codes.OK.value
         return error
-    return Received(body=body, form=form, reply=reply)
+    return Received(body=body, form=form, reply=reply, headers=headers)

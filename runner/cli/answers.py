@@ -148,6 +148,11 @@ def _remarks(made: Scoring) -> Iterator[str]:
         yield f"note: {setting} is not the file that the run was started with."
     if made.is_partial:
         yield "partial: the run is unfinished."
+    for fault in made.parser_faults:
+        yield (
+            f"note: a parser raised {fault}; such replies count as unparsed "
+            "(parser_error). Mend it and score again, without a call."
+        )
     if made.scorecard.missing:
         yield (
             f"note: {made.scorecard.missing:,} answers that these settings ask for are "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from runner.clients.options import ClientOptions
     from runner.money.prices import Price
     from runner.options import RunOptions
-    from runner.probing.probe import ProbeReport
+    from runner.probing.report import ProbeReport
 
 LOW_DISK_BYTES = 2 << 30
 """Below this a run of some size would soon meet a full disk."""

@@ -99,6 +99,7 @@ def _as_json(
         "budget": None
         if budget is None
         else {"usd": budget, "verdict": verdict(found, budget)[0]},
+        "failing": {"tasks": found.failing.tasks, "first": found.failing.first or None},
         "assumes": assumes,
         "schema": SCHEMA,
     }
@@ -143,6 +144,8 @@ def _as_text(
         )
     if budget is not None:
         lines.append(verdict(found, budget)[1])
+    if found.failing.tasks:
+        lines.append(found.failing.sentence)
     lines += ["assumed:", *(f"  {said}" for said in assumes)]
     return "\n".join(lines)
 

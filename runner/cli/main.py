@@ -212,9 +212,11 @@ def _of_system(error: OSError) -> str:
 
 def _is_interrupt(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind *error*: some libraries make an `ImportError` of it."""
-    while error is not None:
+    seen: set[int] = set()  # an error may be its own cause
+    while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
             return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
 

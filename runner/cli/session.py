@@ -246,6 +246,7 @@ def end(
     for sentence in (
         *(f"siftlog: {said}" for said in failed),
         *closing_lines(state.replies),
+        *(f"{finding}." for finding in state.findings),
     ):
         tell(sentence)
     if failed and code in {DONE, FAILED_TASKS}:
@@ -260,6 +261,7 @@ def end(
                 "tasks": shown["tasks"],
                 "attempts": shown["attempts"],
                 "replies": shown["replies"],
+                "findings": list(state.findings),
                 "cost_usd": shown["cost_usd"],
                 "possible_usd": shown["possible_usd"],
                 "in_flight_usd": shown["in_flight_usd"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -49,6 +49,7 @@ def status_json(present: Present) -> dict[str, Any]:
             "started": status.attempts.started,
             "answered": status.attempts.answered,
             "cached": status.attempts.cached,
+            "kept": status.attempts.kept,
             "failed": status.attempts.failed,
             "unknown": status.attempts.unknown,
         },
@@ -118,8 +119,15 @@ def status_text(present: Present) -> str:
     tasks, attempts = status.tasks, status.attempts
     beat = shown["heartbeat_age_s"]
     age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
-    found = f" ({attempts.cached:,} of them from the response cache)"
-    cached = found if attempts.cached else ""
+    free = [
+        f"{n:,} of them {how}"
+        for n, how in (
+            (attempts.cached, "from the response cache"),
+            (attempts.kept, "taken up again after a retry"),
+        )
+        if n
+    ]
+    cached = f" ({', '.join(free)})" if free else ""
     is_live = shown["state"] in {
         "live",
         "quiet",
@@ -149,8 +157,8 @@ def status_text(present: Present) -> str:
         ),
         f"cost      {_cost(status)}",
     ]
-    lines += [f"billing   {said}" for said in billing_lines(status)]
-    lines += [f"served    {each}" for each in status.served if each.is_mixed]
+    lines += [f"billing   {said}" for said in status.billing.findings]
+    lines += [f"served    {said}" for said in status.mixed]
     lines += forecast_lines(present)
     if status.outlook is not None:
         lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
@@ -190,27 +198,6 @@ def status_text(present: Present) -> str:
     if status.why is not None:
         lines.append(status.why)
     return "\n".join(lines)
-
-
-def billing_lines(status: Status) -> Iterator[str]:
-    """What is not certain of the tokens and the cost, a sentence each."""
-    billing = status.billing
-    if billing.unknown:
-        yield (
-            f"{billing.unknown:,} answers came without a readable usage; what they may "
-            "cost at most stays reserved"
-        )
-    if billing.doubtful:
-        yield (
-            f"{billing.doubtful:,} answers gave a total of tokens below the sum of its "
-            "parts; the larger figure was counted"
-        )
-    if billing.differing:
-        yield (
-            f"{billing.differing:,} of {billing.charged:,} answers say that they cost "
-            "something else than their tokens do by the prices; they say "
-            f"{dollars(billing.charged_usd)} in sum"
-        )
 
 
 def parts_json(parts: Standing) -> dict[str, Any]:

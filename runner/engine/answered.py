@@ -21,6 +21,7 @@ def answered(
     cost_usd: float | None,
     possible_usd: float | None = None,
     cached: bool = False,
+    kept: bool = False,
 ) -> AttemptAnswered:
     """The attempt that brought a reply; its body is the entry's payload.
 
@@ -32,6 +33,7 @@ def answered(
         cost_usd: None: not known.
         possible_usd: what it may have cost, where the price is known and usage is not.
         cached: whether it was there already: nothing was sent.
+        kept: whether it is the task's own earlier answer.
     """
     reply = received.reply
     usage = reply.usage
@@ -50,6 +52,7 @@ def answered(
         possible_usd=possible_usd,
         headers=dict(received.headers) if received.headers else None,
         cached=cached,
+        kept=kept,
         adopted=received.adopted,
         tokens_reasoning=usage.tokens_reasoning if usage else None,
         tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,

@@ -9,28 +9,21 @@ outcome is unknown; of these there are never more than slots.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner import errors as e
-from runner.clients.client import Call, Left, ModelClient, Received, Unsent
-from runner.clients.ladder import Ladder
+from runner.clients.client import Call, Left, Received, Unsent
 from runner.engine.answered import answered, completed
-from runner.engine.bell import Bell
-from runner.engine.cache import ResponseCache
-from runner.engine.futility import Flaw, Futility, flaws_of
-from runner.engine.growth import Growth
-from runner.engine.known import Known
+from runner.engine.futility import Flaw, flaws_of
 from runner.engine.lane import Work
+from runner.engine.parts import Parts
 from runner.engine.reask import may_reask, reask_messages, refused
 from runner.engine.retry import may_be_billed
-from runner.engine.scheduler import Scheduler
-from runner.faults import JobFaults, job_fault, read_reply
-from runner.job import Dataset, Job
+from runner.faults import job_fault, read_reply
 from runner.limits.told import told
 from runner.money.bounds import Bounds, usual_prompt, worst_output
 from runner.money.prices import Price, cost_pico, worst_pico
@@ -38,9 +31,7 @@ from runner.plan import task_of
 from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import ChatRequest, Message, Request
 from runner.task import Answer, Task
-from runner.terms import USUAL, Terms
 from runner.wire import decode_reply, skeleton
-from store.clock import Clock
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -50,7 +41,6 @@ from store.events import (
     TaskCompleted,
     TaskFailed,
 )
-from store.log import Log
 from store.refused import ParameterRefused
 from store.task import TaskRow, usd
 
@@ -58,47 +48,6 @@ NOT_SENT = "not sent: the lease on this part of the run had ended"
 
 BODY_LIMIT = 64 * 1024
 """Bytes kept of what came with a failure; an error page says it all in fewer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a run is carried out with."""
-
-    job: Job
-    dataset: Dataset
-    log: Log
-    clock: Clock
-    clients: Mapping[str, ModelClient]  #: by model
-    scheduler: Scheduler
-    growth: Growth
-    tell: Callable[[str], None]  #: shows a sentence to people
-    faults: JobFaults | None = None  #: takes exceptions of the job's own code
-    seed: int = 0  #: of the jitter; never touches a result
-    reask: int = 0  #: how often an unreadable reply is asked for again
-    grace_s: float = 30.0  #: how long a drain waits for calls in flight
-    frees_held: bool = False  #: send what an earlier process held as unknown
-    known: Known | None = None  #: answers that other logs of the run have
-    cache: ResponseCache | None = None  #: answers of other runs
-    prices: Mapping[str, Price | None] = field(default_factory=dict)
-    """By model; None, or none at all: unknown."""
-    bounds: Mapping[str, Bounds] = field(default_factory=dict)
-    """By model: what is known to bound its calls."""
-    shares_budget: bool = False  #: with other runs of this process
-    bell: Bell = field(default_factory=Bell)  #: wakes whoever shares what this run uses
-    terms: Mapping[str, Terms] = field(default_factory=dict)  #: by model
-    ladders: Mapping[str, Ladder] = field(default_factory=dict)
-    """By model: what its endpoint takes; none of those that answer offline."""
-    batched: Collection[str] = ()  #: models whose calls leave in batches
-    futility: Futility = field(default_factory=Futility)
-    """Judges replies; stops a model whose replies are of no use."""
-    carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
-    leaving: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set as the run drains: batches are then left to a later process."""
-
-    def request(self, task: Task) -> Request:
-        """What is sent for *task*."""
-        terms = self.terms.get(task.model, USUAL)
-        return terms.request(self.job, self.dataset, task)
 
 
 @dataclass(slots=True, kw_only=True)

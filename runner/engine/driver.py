@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from runner.engine.attempts import Attempts, Parts
+from runner.engine.attempts import Attempts
 from runner.engine.beside import beside
 from runner.engine.broke import why_broke
 from runner.engine.hits import Hits
 from runner.engine.lane import Load, Work
+from runner.engine.parts import Parts
 from runner.limits.limiter import Limits
 from runner.money.budget import BudgetStatistics
 from store.errors import LogBehind, StoreError

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from runner.engine.answered import completed
 from runner.errors import JobFault
-from runner.faults import JobFaults, broken, job_fault
+from runner.faults import JobFaults, calling, job_fault
 from runner.job import Dataset, Job
 from runner.plan import (
     BLOCK,
@@ -184,10 +184,8 @@ class Growth:
     def _planned_blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks; raise `RunnerError` where the job's `plan` raises."""
         while True:
-            try:
+            with calling(self._job, "plan"):
                 block = next(blocks, None)
-            except Exception as error:
-                raise broken(error, self._job, "plan") from error
             if block is None:
                 return
             yield block
@@ -437,16 +435,12 @@ class Growth:
 
 def _failed(end: TaskEnd, fault: str) -> list[Entry | Event]:
     """What is recorded of a task whose `follow_up` raised, in place of its end."""
+    name = JobFault.__name__
     return [
-        TaskFailed(
-            task=entry.task,
-            attempt=entry.attempt,
-            error=JobFault.__name__,
-            fault=fault,
-        )
-        if isinstance(entry, TaskCompleted)
-        else entry
-        for entry in end.entries
+        TaskFailed(task=each.task, attempt=each.attempt, error=name, fault=fault)
+        if isinstance(each, TaskCompleted)
+        else each
+        for each in end.entries
     ]
 
 

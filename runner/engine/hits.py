@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from runner.clients.client import Received
 from runner.engine.answered import answered, completed
-from runner.engine.attempts import Parts
 from runner.engine.growth import TaskEnd
 from runner.engine.known import Known
+from runner.engine.parts import Parts
 from runner.engine.reask import may_reask
 from runner.errors import JobFault
 from runner.faults import read_reply
@@ -102,7 +102,8 @@ class Hits:
                 request = parts.job.request(parts.dataset, task)
             except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                 continue
-            end = self._end(row, task, skeleton(request, row.model), received)
+            made = skeleton(request, row.model)
+            end = self._end(row, task, made, received, kept=True)
             if end is not None:
                 ended.append(end)
         if ended:
@@ -148,7 +149,13 @@ class Hits:
         return any(isinstance(r.event, AttemptAnswered) for r in history)
 
     def _end(
-        self, row: TaskRow, task: Task, made: Skeleton, received: Received
+        self,
+        row: TaskRow,
+        task: Task,
+        made: Skeleton,
+        received: Received,
+        *,
+        kept: bool = False,
     ) -> TaskEnd | None:
         """How the task ends with this reply; None if it would be asked again.
 
@@ -179,6 +186,7 @@ class Hits:
             latency_ms=None,
             cost_usd=0.0,
             cached=True,
+            kept=kept,
         )
         return TaskEnd(
             row=row,

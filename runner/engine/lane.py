@@ -172,7 +172,7 @@ class Lane:
             work.since = now
         work.sent_at, work.due = now, float("inf")
         if work.stage in self.probes and self.probes[work.stage] is None:
-            self.probes[work.stage] = now
+            self.probes.update(dict.fromkeys(self._probed_with(work.stage), now))
 
     def wait(self, work: Work, due: float) -> None:
         """Hold a loaded task back until *due*."""
@@ -194,15 +194,26 @@ class Lane:
 
     def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
         """A call of *stage* has ended; one that was refused is followed by another."""
-        if error is None:
-            self.probes.pop(stage, None)
-        elif stage in self.probes:
-            self.probes[stage] = None
+        for each in self._probed_with(stage):
+            if error is None:
+                self.probes.pop(each, None)
+            elif each in self.probes:
+                self.probes[each] = None
+
+    def _probed_with(self, stage: str) -> list[str]:
+        """The stages that wait for a call of *stage*: in batches, all of them."""
+        return [*self.probes] if self.limits.batched else [stage]
 
     def probe_ends_at(self, queue: Queue) -> float | None:
-        """Until when the queue waits for a call that finds out what is taken."""
+        """Until when the queue waits for a call that finds out what is taken.
+
+        A call in a batch is awaited however long it takes: a refusal would cost all
+        items of the next batch, and each of them another round.
+        """
         sent_at = self.probes.get(queue.stage)
-        return None if sent_at is None else sent_at + PROBE_S
+        if sent_at is None:
+            return None
+        return float("inf") if self.limits.batched else sent_at + PROBE_S
 
     def loads(self) -> Iterator[Load]:
         """The pages to be fetched now."""
@@ -247,7 +258,7 @@ class Lane:
             return None, None
         ends_at = self.probe_ends_at(queue)
         if ends_at is not None and now < ends_at:
-            return queue, ends_at
+            return queue, None if self.limits.batched else ends_at
         work = queue.head
         if not work.tokens and self.limiter.counts_tokens:
             # loaded before the endpoint told that tokens matter

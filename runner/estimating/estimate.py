@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Final
 
-from runner.estimating.sample import Grown, Place, Sample, Use
+from runner.estimating.sample import NONE_FAILS, Failing, Grown, Place, Sample, Use
 from runner.limits.bucket import MINUTE_S
 from runner.limits.limiter import Limits
 from runner.money.prices import Price, cost_pico, worst_pico
@@ -108,6 +108,7 @@ class Estimate:
     models: Mapping[str, Figures]
     seconds: Mapping[str, Span]  #: by model, under its limits
     total: Figures
+    failing: Failing = NONE_FAILS  #: of the tasks of the items that were tried
 
     @property
     def whole_s(self) -> Span:
@@ -155,6 +156,7 @@ def estimate(plan: Plan, sample: Sample) -> Estimate:
             for model, found in by_model.items()
         },
         total=sum(models.values(), EMPTY),
+        failing=sample.failing,
     )
 
 

@@ -6,6 +6,7 @@ at the beginning of its plan and at no more items than it can try in an instant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -48,11 +49,17 @@ def preview(
 
 
 def expected(
-    work: Work, options: RunOptions, runs_dir: Path, clock: Clock
+    work: Work,
+    options: RunOptions,
+    runs_dir: Path,
+    clock: Clock,
+    *,
+    tell: Callable[[str], None],
 ) -> Expected | None:
     """What a run remembers as its estimate; None where nothing that costs is asked.
 
     How many items it is made of depends on what the machine can try in an instant.
+    *tell* gets a sentence where tasks fail because the job's own code raises.
     """
     if all(map(is_offline, assigned(work.job, options).all_models)):
         return None
@@ -67,6 +74,8 @@ def expected(
         among=AMONG_AT_START,
         largest=LARGEST_AT_START,
     )
+    if sample.failing.tasks:
+        tell(sample.failing.sentence)
     if not sample.tried:
         return None
     total = estimate(plan, sample).total

@@ -2,7 +2,8 @@
 
 An item is a first-stage task, or all those in a row that share a group. A sample of
 them is answered by the job's own baseline, through the real requests, parsers and
-follow-ups, in memory. Nothing is sent and nothing recorded.
+follow-ups, in memory. Nothing is sent and nothing recorded. A task whose `request`,
+`follow_up` or baseline raises is counted as failing, and the sample goes on.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import math
 import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+from runner.errors import JobFault
 from runner.estimating.tokens import CountTokens, prompt_tokens, text_tokens
+from runner.faults import job_fault, read_reply
 from runner.job import Dataset, Job
 from runner.money.bounds import worst_output
 from runner.plan import Roles, followers, stage_of
@@ -63,6 +66,26 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """Tasks of the tried items that fail because the job's own code raises."""
+
+    tasks: int = 0
+    first: str = ""  #: of the first: the method, the exception's class and its line
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        tasks = "task" if self.tasks == 1 else "tasks"
+        return (
+            f"{self.tasks:,} {tasks} of the items tried would fail: the job's "
+            f"{self.first}. Mend the job before the run."
+        )
+
+
+NONE_FAILS: Final = Failing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """The items of a plan, and what those came to that were tried."""
 
@@ -70,6 +93,7 @@ class Sample:
     specs: int  #: first-stage tasks, skipped ones included
     first_calls: Counter[str]  #: those that are asked, by stage: exact
     tried: tuple[Grown, ...]
+    failing: Failing = NONE_FAILS  #: as many as in the items that were tried
 
 
 def draw(
@@ -117,7 +141,13 @@ def draw(
         if tried and not goes_on(offline.calls):
             break
         tried.append(offline.grown(unit))
-    return Sample(items=seen, specs=specs, first_calls=first_calls, tried=tuple(tried))
+    return Sample(
+        items=seen,
+        specs=specs,
+        first_calls=first_calls,
+        tried=tuple(tried),
+        failing=offline.failing,
+    )
 
 
 class _Skips:
@@ -207,8 +237,9 @@ class _Offline:
         self._count = count
         self._terms = terms
         #: of the present item: models that are asked the same get the same answer
-        self._said: dict[Request, tuple[Content, int]] = {}
+        self._said: dict[Request, tuple[Content | None, int]] = {}
         self.calls = 0
+        self.failing = NONE_FAILS
 
     def grown(self, unit: Unit) -> Grown:
         """What an item comes to with all that follows from it."""
@@ -243,28 +274,49 @@ class _Offline:
         if spec.skip is not None:
             return Answer(task=task, skip=spec.skip)
         own = self._terms.get(task.model, USUAL)
-        request = own.request(self._job, self._dataset, task)
+        try:
+            request = own.request(self._job, self._dataset, task)
+        except Exception as error:  # noqa: BLE001 - the job is not ours
+            return Answer(task=task, error=self._fails(error, "request"))
         content, tokens_in = self._content(request)
-        reply = Reply(text=content) if isinstance(content, str) else content
-        parse = stage_of(self._job, spec.stage).parse
         place = Place(stage=spec.stage, model=asked.model, is_first=asked.root is None)
         use = uses.setdefault(place, Use())
         use.calls += 1
         use.tokens_in += tokens_in
+        use.most_out += worst_output(request)
+        if content is None:
+            return Answer(task=task, error=JobFault.__name__)
+        reply = Reply(text=content) if isinstance(content, str) else content
         if isinstance(reply, Reply):
             said = self._count(reply.text) + 1
             use.tokens_out += min(said, worst_output(request))
-        use.most_out += worst_output(request)
-        return Answer(task=task, reply=reply, parsed=parse(self._dataset, task, reply))
+        stage = stage_of(self._job, spec.stage)
+        parsed = read_reply(stage, self._dataset, task, reply)
+        return Answer(task=task, reply=reply, parsed=parsed)
 
-    def _content(self, request: Request) -> tuple[Content, int]:
-        """What the baseline says, and the tokens of the prompt."""
+    def _content(self, request: Request) -> tuple[Content | None, int]:
+        """The baseline's answer and the tokens of the prompt; None where it raises."""
         found = self._said.get(request)
         if found is None:
             self.calls += 1
             tokens = prompt_tokens(request, self._count)
-            found = self._said[request] = (self._job.baseline(request), tokens)
+            content: Content | None
+            try:
+                content = self._job.baseline(request)
+            except Exception as error:  # noqa: BLE001 - the job is not ours
+                self._fails(error, "baseline")
+                content = None
+            found = self._said[request] = (content, tokens)
+        elif found[0] is None:
+            self.failing = replace(self.failing, tasks=self.failing.tasks + 1)
         return found
+
+    def _fails(self, error: Exception, what: str) -> str:
+        """Count a task that the job's method *what* fails; the class of its error."""
+        fault = job_fault(error, self._job, what)
+        first = self.failing.first or f"{what} raised {fault}"
+        self.failing = Failing(tasks=self.failing.tasks + 1, first=first)
+        return type(fault).__name__
 
     def _follow(
         self,
@@ -286,7 +338,12 @@ class _Offline:
     def _next(self, leader: _Asked, group: tuple[Answer, ...]) -> Iterator[_Asked]:
         """The tasks that follow a group."""
         root = leader.root or leader
-        for spec in self._job.follow_up(self._dataset, group):
+        try:
+            specs = list(self._job.follow_up(self._dataset, group))
+        except Exception as error:  # noqa: BLE001 - the job is not ours
+            self._fails(error, "follow_up")
+            return
+        for spec in specs:
             for model in followers(
                 self._job, spec.stage, leader.ancestors, self._roles
             ):

@@ -65,7 +65,7 @@ async def start(
     connections = connect(work, options, shell)
     if options.stopping is not None:
         check(work, options.model, options.stopping, load_decide())
-    expects = expected(work, options, shell.runs_dir, shell.clock)
+    expects = expected(work, options, shell.runs_dir, shell.clock, tell=shell.tell)
     for said in remarks(work, options):
         shell.tell(said)
     async with create(

@@ -17,10 +17,10 @@ from runner.control.ending import Ended, Ending
 from runner.control.listen import Listener
 from runner.control.signals import obey_signals
 from runner.deciding import load_decide
-from runner.engine.attempts import Parts
 from runner.engine.cache import response_cache
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.faults import JobFaults
 from runner.launching.batching import batch_clients
@@ -257,18 +257,20 @@ class Undertaking:
         """Have the first call of a stage go alone, where little is known of its model.
 
         An endpoint may refuse it, or may bill more for it than its limit. None of those
-        that were answered before, or whose model's family is known; and none that
-        leaves in a batch, which takes hours.
+        that were answered before, or whose model's family is known. Of a model that is
+        asked in batches it is one call for all stages, since a batch may take hours.
         """
         job, options = self.work.job, self.options
         answered = {key for key, count in self._completed().items() if count}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            is_known = ladder.is_known and not bounds[model].is_unproven
-            if options.is_batched(model) or is_known:
+            if ladder.is_known and not bounds[model].is_unproven:
                 continue
             stages = roles.stages_of(job, model)
-            scheduler.probe(model, [s for s in stages if (s, model) not in answered])
+            left = [stage for stage in stages if (stage, model) not in answered]
+            if options.is_batched(model):
+                left = left if len(left) == len(stages) else []
+            scheduler.probe(model, left)
 
     def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
         """Who hears what is asked of the run."""

@@ -62,6 +62,7 @@ class Breaker:
         self._probe_at = 0.0
         self._probe_gap = FIRST_PROBE_S
         self._worked = False
+        self._statuses: set[int | None] = set()  #: of the failures before any reply
         self._stopped: str | None = None
 
     @property
@@ -98,6 +99,8 @@ class Breaker:
             return None  # a gap in a recording, which nothing sent would fill
         if RULES[type(error)].stops_endpoint:
             return self.stop(self._sentence(error))
+        if not self._worked:
+            self._statuses.add(error.status)
         self._alike = self._alike + 1 if type(error) is self._class else 1
         self._class = type(error)
         if self._opened_at is not None:
@@ -131,10 +134,22 @@ class Breaker:
         self._probe_gap = min(LAST_PROBE_S, self._probe_gap * 2)
         kind = type(error).__name__
         if not self._worked and now - opened_at > GIVE_UP_AT_FIRST_S:
-            return self.stop(f"{self._name} never answered: {kind}: {error}")
+            return self.stop(f"{self._name} {self._at_first()}: {kind}: {error}")
         if now - opened_at > GIVE_UP_S:
             return self.stop(f"{self._name} has failed for an hour: {kind}: {error}")
         return None
+
+    def _at_first(self) -> str:
+        """What an endpoint that never worked did, as its statuses say."""
+        statuses = sorted(status for status in self._statuses if status is not None)
+        if not statuses:
+            return "never answered"
+        if self._statuses == {200}:
+            return "answered every request with a reply that cannot be read"
+        listed = " or ".join(map(str, statuses))
+        share = "some requests" if None in self._statuses else "every request"
+        only = ", and the others not at all" if None in self._statuses else ""
+        return f"answered {share} with {listed}{only}"
 
     def stop(self, why: str) -> str:
         """Send nothing more; returns *why*."""

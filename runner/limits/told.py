@@ -6,12 +6,16 @@ and its followers, reset as `6m0s`), and `anthropic-ratelimit-requests-limit` wi
 several kinds, the sum of both kinds is what counts here, else those of the prompt.
 The third is the drafts of the IETF: `ratelimit-limit` with `-remaining` and `-reset` in
 seconds, or `ratelimit: "name";r=50;t=30` with `ratelimit-policy: "name";q=100;w=60`.
+
+LiteLLM's proxy sends the limits of a key, a user or a team as
+`x-ratelimit-api_key-limit-requests`, next to those of the provider behind it. All of
+them hold, so the narrowest counts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,23 +63,43 @@ _FORMS = {
 }
 """Names of the headers, by what they limit; the first that is there counts."""
 
+_SCOPED = re.compile(
+    r"^x-ratelimit-([a-z_]{1,40})-limit-(?:requests|tokens)$", re.MULTILINE
+)
+
 
 def told(headers: Mapping[str, str] | None, *, now_us: int) -> Told:
     """The limits in *headers*, names in lower case; never raises."""
     if not headers:
         return NOTHING
-    found = {kind: _quota(headers, kind, now_us) for kind in _FORMS}
+    scopes = set(_SCOPED.findall("\n".join(headers)))
+    found = {kind: _narrowest(headers, kind, scopes, now_us) for kind in _FORMS}
     if found["requests"] is None:
         found["requests"] = _draft(headers)
     return Told(**found)
 
 
-def _quota(headers: Mapping[str, str], kind: str, now_us: int) -> Quota | None:
-    for form in _FORMS[kind]:
+def _narrowest(
+    headers: Mapping[str, str], kind: str, scopes: Iterable[str], now_us: int
+) -> Quota | None:
+    """The lowest of the endpoint's own limit and those of the *scopes* of a proxy."""
+    families = [_FORMS[kind]]
+    families += [(f"x-ratelimit-{scope}-{{}}-{kind}",) for scope in scopes]
+    quotas = [_quota(headers, forms, now_us) for forms in families]
+    return min(filter(None, quotas), key=lambda quota: quota.per_minute, default=None)
+
+
+def _quota(
+    headers: Mapping[str, str], forms: Iterable[str], now_us: int
+) -> Quota | None:
+    for form in forms:
         limit = _number(headers.get(form.format("limit"), ""))
         if not limit:
             continue
-        due_s = reset_s(headers.get(form.format("reset"), ""), now_us)
+        reset = form.format("reset")
+        # the proxy passes on the provider's limit, but its reset under this name alone
+        text = headers.get(reset) or headers.get(f"llm_provider-{reset}", "")
+        due_s = reset_s(text, now_us)
         if due_s is not None and due_s > LONGEST_RESET_S:
             continue
         remaining = _number(headers.get(form.format("remaining"), ""))

@@ -16,9 +16,9 @@ Never more than `MOST_PROBES` calls are made; what they do not reach stays unkno
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import httpx
@@ -42,8 +42,10 @@ from runner.errors import (
 from runner.limits.told import told
 from runner.money.bounds import worst_output, worst_prompt
 from runner.parameters import Parameters
-from runner.probing.dialects import DialectGuess, ProbeEvidence, guess
-from runner.reply import Reply, Usage
+from runner.probing.dialects import ProbeEvidence, guess
+from runner.probing.report import ProbedParameter, ProbeReport, SchemaSupport, State
+from runner.probing.usage_seen import reasoning_place, usage_fields
+from runner.reply import Reply
 from runner.request import ChatRequest, Message, Part, Schema
 from runner.task import Task
 from runner.terms import Terms, family_of
@@ -103,54 +105,6 @@ LONG: Final = ChatRequest(
     max_tokens=SHORT_OUTPUT,
     temperature=None,
 )
-
-State = Literal["accepted", "refused", "ignored", "not sent", "unknown"]
-SchemaSupport = Literal[
-    "strict", "schema", "json_object", "ignored", "refused", "unknown"
-]
-ReasoningPlace = Literal[
-    "inside the output", "beside the output", "only in the total", "none counted"
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbedParameter:
-    """One parameter, and what the endpoint does with it."""
-
-    name: str
-    state: State
-    words: str = ""  #: the endpoint's own, or what was seen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReport:
-    """What a probe found out; None: unknown."""
-
-    endpoint: str
-    model: str
-    api: Api
-    calls: int
-    problem: str | None = None  #: why no answer came; None: one did
-    dialect: DialectGuess = field(default_factory=lambda: DialectGuess(name="unknown"))
-    parameters: tuple[ProbedParameter, ...] = ()
-    schema: SchemaSupport = "unknown"
-    schema_words: str = ""  #: what was seen of it
-    usage_fields: tuple[str, ...] = ()  #: as paths; empty: no usage came
-    reasoning: ReasoningPlace = "none counted"
-    rpm: float | None = None  #: requests a minute, as headers give them
-    tpm: float | None = None
-    limit_headers: tuple[tuple[str, str], ...] = ()
-    latencies_ms: tuple[int, ...] = ()  #: of the answered calls
-    served: tuple[tuple[str, str], ...] = ()
-    """What the replies say of their origin: field and value, each pair once."""
-    tokens_in: int = 0  #: as the endpoint counted them
-    tokens_out: int = 0
-    uncounted: int = 0  #: answered calls without usage
-
-    @property
-    def refused(self) -> frozenset[str]:
-        """Names of refused parameters."""
-        return frozenset(p.name for p in self.parameters if p.state == "refused")
 
 
 def most_tokens() -> tuple[int, int]:
@@ -390,14 +344,16 @@ class Probe:
             parameters=tuple(self._found[name] for name in sorted(self._found)),
             schema=schema,
             schema_words=schema_words,
-            usage_fields=_usage_fields(replies),
-            reasoning=_reasoning_place(replies, counted),
+            usage_fields=usage_fields(replies),
+            reasoning=reasoning_place(replies, counted),
             rpm=limits.requests.per_minute if limits.requests else None,
             tpm=limits.tokens.per_minute if limits.tokens else None,
             limit_headers=tuple(
                 (name, value)
                 for name, value in sorted(headers.items())
-                if "ratelimit" in name or name.startswith("retry-after")
+                # a proxy repeats the provider's headers under this prefix
+                if ("ratelimit" in name and not name.startswith("llm_provider-"))
+                or name.startswith("retry-after")
             ),
             latencies_ms=tuple(self._latencies_ms),
             served=tuple(dict.fromkeys(self._served())),
@@ -456,55 +412,3 @@ def _json(body: bytes | None) -> Any:  # noqa: ANN401 - JSON
     with suppress(ValueError, RecursionError):
         return json.loads(body or b"null")
     return None
-
-
-def _usage_fields(replies: tuple[Any, ...]) -> tuple[str, ...]:
-    """The fields under `usage`, as paths."""
-    fields: dict[str, None] = {}
-    for reply in replies:
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        for name, value in usage.items() if isinstance(usage, dict) else ():
-            inner = value if isinstance(value, dict) else {}
-            fields |= dict.fromkeys([f"{name}.{each}" for each in inner] or [name])
-    return tuple(fields)
-
-
-def _number_in(usage: Mapping[str, Any], *paths: str) -> int | None:
-    for path in paths:
-        value: Any = usage
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, dict) else None
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
-
-
-def _reasoning_place(replies: tuple[Any, ...], counted: list[Usage]) -> ReasoningPlace:
-    """Where the usage of replies counts tokens of reasoning."""
-    for reply in replies:
-        usage = reply.get("usage") if isinstance(reply, dict) else None
-        if not isinstance(usage, dict):
-            continue
-        prompt = _number_in(usage, "prompt_tokens", "input_tokens")
-        output = _number_in(usage, "completion_tokens", "output_tokens")
-        total = _number_in(usage, "total_tokens")
-        reasoning = _number_in(
-            usage,
-            "completion_tokens_details.reasoning_tokens",
-            "output_tokens_details.reasoning_tokens",
-            "reasoning_tokens",
-        )
-        if prompt is None or output is None:
-            continue
-        rest = None if total is None else total - prompt - output
-        if reasoning and (rest == reasoning or reasoning > output):
-            return "beside the output"
-        if not reasoning and rest is not None and rest > 0:
-            return "only in the total"
-        if reasoning:
-            return "inside the output"
-    return (
-        "inside the output"
-        if any(u.tokens_reasoning for u in counted)
-        else "none counted"
-    )

@@ -98,6 +98,7 @@ def operations_json(
         "cost_usd": state.cost_usd,
         "possible_usd": state.possible_usd,
         "errors": dict(state.errors),
+        "findings": list(state.findings),
         # what was made elsewhere took nobody knows what
         "models": {}
         if state.imported

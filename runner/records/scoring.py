@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
-from runner.faults import broken
+from runner.faults import calling, parser_faults
 from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
@@ -71,6 +71,8 @@ class Scoring:
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
     seq: int  #: the log's last event that was read
     ended: int  #: tasks that came to an end by then, or while it was read
+    parser_faults: tuple[str, ...] = ()
+    """Class and line of what parsers raised; those replies counted as unparsed."""
 
     @property
     def digest(self) -> str:
@@ -209,10 +211,8 @@ def replayed(
     """
     first = run_started(reader)
     state = status(reader)
-    try:
+    with calling(job, "score"), parser_faults() as faults:
         card = job.score(job.load(settings), answers(reader, first, upto))
-    except Exception as error:
-        raise broken(error, job, "score") from error
     return Scoring(
         number=None,
         job=job.name,
@@ -225,6 +225,7 @@ def replayed(
         changed_inputs=_changed(first.inputs, inputs),
         seq=upto,
         ended=state.tasks.completed + state.tasks.failed,
+        parser_faults=tuple(faults),
     )
 
 
@@ -323,7 +324,11 @@ def _created(draft: Path, name: str) -> TextIO:
 
 
 def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
-    """Write tables and artifacts in one pass over the details; yield the verdicts."""
+    """Write tables and artifacts in one pass over the details; yield the verdicts.
+
+    An artifact of JSON lines without any has no file, as in exports: an empty file has
+    no columns, and readers such as polars refuse it.
+    """
     with ExitStack() as stack:
 
         def opened(name: str) -> TextIO:
@@ -354,3 +359,10 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
                     )
                 case _:
                     assert_never(detail)
+    _drop_empty(draft / artifact.name for artifact in card.artifacts)
+
+
+def _drop_empty(artifacts: Iterable[Path]) -> None:
+    for path in artifacts:
+        if path.suffix == ".jsonl" and not path.stat().st_size:
+            path.unlink()

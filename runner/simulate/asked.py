@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
@@ -132,6 +132,15 @@ class _ResponsesBody(msgspec.Struct):
     max_output_tokens: int | None = None
     temperature: float | None = None
     text: _TextOptions | None = None
+
+
+def without(body: bytes, names: Collection[str]) -> bytes:
+    """The JSON object in *body* without the fields *names*; else the same."""
+    fields = fields_of(body) if names else {}
+    if fields.keys().isdisjoint(names):
+        return body
+    kept = {name: value for name, value in fields.items() if name not in names}
+    return msgspec.json.encode(kept)
 
 
 def decoded(body: bytes, form: type[_T], name: str) -> _T:

@@ -76,6 +76,13 @@ _SHARE = click.FloatRange(0, 1)
 )
 @click.option("--quota", metavar="USD", help="Refuse as out of credit after this bill.")
 @click.option("--model", "models", multiple=True, help="A name to serve; none: any.")
+@click.option(
+    "--ignore",
+    "ignored",
+    metavar="FIELD",
+    multiple=True,
+    help="Accept this field of a chat without effect.",
+)
 @click.option("--bytes-per-token", type=float, help="Instead of a figure by seed.")
 @click.option(
     "--reasoning", type=click.IntRange(0), help="Most reasoning tokens of an answer."

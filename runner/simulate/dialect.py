@@ -116,7 +116,7 @@ class Dialect:
     needs_key: bool = True
     caps: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
     #: the fields that limit the output; a name that is missing here is ignored
-    ignored: frozenset[str] = frozenset()  #: accepted without effect
+    ignored: frozenset[str] = frozenset()  #: fields of a chat accepted without effect
     reasoning: Reasoning = Reasoning()
     ends: Mapping[str, object] = field(default_factory=dict)
     #: from "stop", "length" and "content_filter" to other words for them

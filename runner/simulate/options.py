@@ -44,6 +44,7 @@ class SimulateOptions:
     reasoning: int | None = None  #: tokens at most, instead of the dialect's
     max_output: int | None = None  #: tokens that a model can generate
     cache_least: int | None = None  #: tokens of the shortest prompt that is cached
+    ignored: tuple[str, ...] = ()  #: fields of a chat without effect
     rate_refuse: float = 0.0  #: share of prompts that are never answered
 
     def __post_init__(self) -> None:

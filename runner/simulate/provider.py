@@ -17,7 +17,7 @@ from runner.errors import BadRequest, UsageError
 from runner.job import Job
 from runner.reply import Content
 from runner.request import ChatRequest
-from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked, fields_of
+from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked, fields_of, without
 from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
 from runner.simulate.chance import Chance
 from runner.simulate.dialect import (
@@ -101,7 +101,8 @@ class Provider:
         if options.bill_price is not None:
             self._prices = PriceList.read(options.bill_price, options.bill_tiers)
         self._tokenizer = _tokenizer(options)
-        self.dialect = settled(dialect, options.seed)
+        row = settled(dialect, options.seed)
+        self.dialect = replace(row, ignored=row.ignored | frozenset(options.ignored))
         self.spent = Decimal(0)
         """Dollars billed so far."""
 
@@ -116,6 +117,10 @@ class Provider:
         if not has_key and (self.dialect.needs_key or path == MESSAGES):
             return row.trouble(Kind.KEY)
         return None
+
+    def heeded(self, path: str, body: bytes) -> bytes:
+        """The body without the fields of a chat that are accepted without effect."""
+        return without(body, self.dialect.ignored) if path == CHAT else body
 
     def unreadable(self, row: Dialect, body: bytes, error: BadRequest) -> Trouble:
         """What to say of a request that could not be read for *error*."""

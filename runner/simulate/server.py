@@ -210,7 +210,7 @@ class _Endpoint:
         if trouble is not None:
             return self._refused(row, trouble, line)
         try:
-            asked = READERS[path](body)
+            asked = READERS[path](provider.heeded(path, body))
         except BadRequest as error:
             return self._refused(row, provider.unreadable(row, body, error), line)
         line = replace(line, model=asked.model)

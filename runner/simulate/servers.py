@@ -33,7 +33,7 @@ from runner.simulate.openai_family import CHAT_ONLY, DEAR_TIERS, words
 VLLM: Final = Dialect(
     name="vllm",
     summary="An older vLLM: no JSON schema, errors with all fields at the top",
-    source="vLLM's sources and issue threads",
+    source="vLLM's issue threads",
     paths=CHAT_ONLY | {EMBEDDINGS, RERANK},
     words=words(
         {
@@ -95,7 +95,7 @@ VLLM: Final = Dialect(
 OLLAMA: Final = Dialect(
     name="ollama",
     summary="Ollama: three numbers, <think> inside the content, no key and no limits",
-    source="Ollama's sources and documentation",
+    source="Ollama's documentation and issue threads",
     paths=CHAT_ONLY | {EMBEDDINGS},
     words=words(
         {
@@ -131,7 +131,7 @@ OLLAMA: Final = Dialect(
 LLAMACPP: Final = Dialect(
     name="llamacpp",
     summary="llama.cpp: 500 where JSON was cut or the template has no system role",
-    source="llama.cpp's sources and issue threads; runs against its server",
+    source="llama.cpp's issue threads",
     paths=CHAT_ONLY | {EMBEDDINGS, RERANK},
     words=words(
         {
@@ -184,7 +184,7 @@ LLAMACPP: Final = Dialect(
 TGI: Final = Dialect(
     name="tgi",
     summary="Text Generation Inference: temperature above 0, schemas refused as text",
-    source="its sources and issue threads",
+    source="its issue threads",
     paths=CHAT_ONLY | {EMBEDDINGS},
     words=words(
         {

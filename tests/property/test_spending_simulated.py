@@ -23,9 +23,9 @@ from runner import errors as e
 from runner.clients.client import Call, ClientStatistics, Received
 from runner.clients.tally import Tally
 from runner.engine.abandoned import abandoned
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.bounds import Bounds

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from runner.control.effects import lifts
 from runner.control.ending import Ending
 from runner.engine.abandoned import abandoned
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint
 from runner.money.budget import Budget

@@ -10,8 +10,9 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call, Received
-from runner.engine.attempts import Attempts, Parts
+from runner.engine.attempts import Attempts
 from runner.engine.driver import Driver
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler, Step
 from runner.limits.limiter import Limiter
 from runner.money.budget import Budget

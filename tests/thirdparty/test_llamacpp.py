@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +13,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.conformance.logs import calls_in
 from tests.processes import siftlog, start, status, until
 from tests.thirdparty.servers import (
     Server,
@@ -26,6 +29,7 @@ from tests.thirdparty.tiny_gguf import CONTEXT, write_model  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("llamacpp")
 
+PROVE = "SIFTLOG_PROVE" in os.environ
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "concepts.md"
 Kind = Literal["chat", "embed", "rank"]
@@ -137,20 +141,105 @@ def test_every_kind_of_request_is_answered_and_counted_as_the_server_counts(
     assert figures(stands) == counts
 
 
-def test_a_reply_that_was_cut_in_the_middle_of_json_is_asked_for_without_a_schema(
-    models: Mapping[Kind, Path], tmp_path: Path
+@pytest.mark.skipif(not PROVE, reason="SIFTLOG_PROVE=1 runs every chat with a schema")
+@pytest.mark.parametrize(
+    "case", [name for name, (kind, _) in CASES.items() if kind == "chat"]
+)
+def test_every_chat_is_answered_with_its_schema(
+    case: str, models: Mapping[Kind, Path], tmp_path: Path
 ) -> None:
-    # drawn at random, about one reply in 25 of this model ends in a 500 of the server
-    prepare("screening", tmp_path)
-    words = [*CASES["screening"][1], "--temperature", 1, "--replicates", 20]
+    prepare(case, tmp_path)
     with llama(models, "chat", tmp_path) as server:
-        siftlog(*run_words("screening", server), *words, "--no-score", cwd=tmp_path)
+        words = [*run_words(case, server), *CASES[case][1]]
+        siftlog(*words, "--no-score", "--stop-if", "off", cwd=tmp_path)
         stands = status(tmp_path, "r")
         counts = counted(server)
-    assert stands["tasks"]["completed"] == stands["tasks"]["planned"]
+    tasks = stands["tasks"]
+    assert tasks["completed"] + tasks["skipped"] == tasks["planned"]
+    # chance writes bytes that are no UTF-8 in a few replies, and the server's own 500
+    assert set(stands["errors"]) <= {"ContentFault"}
+    assert figures(stands)["tokens_out"] <= counts["tokens_out"]
+    assert stands["errors"] or figures(stands) == counts
+
+
+def test_a_500_that_comes_of_the_content_leads_to_a_request_without_a_schema(
+    models: Mapping[Kind, Path], tmp_path: Path
+) -> None:
+    # a byte that no UTF-8 has: the server's grammar permits it, its own reader does not
+    prepare("screening", tmp_path)
+    likely = {"logit_bias": {str(0xFF): 60}}
+    words: list[object] = ["--validation-set", "set", "--max-output-tokens", 200]
+    words += ["--extra-body", json.dumps(likely)]
+    with llama(models, "chat", tmp_path) as server:
+        siftlog(
+            *run_words("screening", server),
+            *(*words, "--no-score", "--stop-if", "off"),
+            cwd=tmp_path,
+        )
+        stands = status(tmp_path, "r")
+        counts = counted(server)
+    assert stands["tasks"]["completed"] == stands["tasks"]["planned"] > 2
     assert stands["attempts"]["started"] <= 3 * stands["tasks"]["planned"]
     assert set(stands["errors"]) == {"ContentFault"}
     assert figures(stands)["tokens_out"] <= counts["tokens_out"]
+
+
+def test_any_name_is_served_and_the_one_that_served_is_recorded(
+    models: Mapping[Kind, Path], tmp_path: Path
+) -> None:
+    # a server of one model refuses no name
+    prepare("screening", tmp_path)
+    words = [*CASES["screening"][1], "--structured", "off", "--no-score"]
+    with llama(models, "chat", tmp_path) as server:
+        siftlog(*run_words("screening", server), *words, cwd=tmp_path)
+    served = {
+        answer.served.model
+        for answer in calls_in(tmp_path / "runs" / "r").answered
+        if answer.served is not None
+    }
+    assert {Path(str(name)).name for name in served} == {"chat.gguf"}
+
+
+LACKS: dict[str, tuple[str, list[object], str]] = {
+    "batches": ("screening", ["--batch"], "the endpoint has no batch API"),
+    "embeddings": (
+        "evidence-retrieval",
+        ["--limit", 4, "--tasks", "embed", "--embed-model", "openai/tiny"],
+        "This server does not support embeddings",
+    ),
+}
+"""Job, words and cause, by what a server of chats has not."""
+
+
+@pytest.mark.parametrize("what", LACKS)
+def test_what_the_server_has_not_stops_the_run_and_leaves_its_tasks_open(
+    what: str, models: Mapping[Kind, Path], tmp_path: Path
+) -> None:
+    job, words, cause = LACKS[what]
+    prepare(job, tmp_path)
+    words = [*words, *SHORT, "--no-score"]
+    if job == "screening":
+        words += ["--validation-set", "set"]
+    with llama(models, "chat", tmp_path) as server:
+        done = siftlog(*run_words(job, server), *words, cwd=tmp_path, check=False)
+        stands = status(tmp_path, "r")
+    assert done.returncode != 0
+    assert cause in done.stderr + done.stdout
+    assert stands["tasks"]["failed"] == 0
+    assert stands["tasks"]["open"] > 0
+    assert set(stands["errors"]) <= {"NotServed", "Unavailable"}
+
+
+def test_doctor_reports_the_server(models: Mapping[Kind, Path], tmp_path: Path) -> None:
+    words = ["doctor", "--model", "openai/tiny", "--price", "0,0", "--yes", "--json"]
+    with llama(models, "chat", tmp_path) as server:
+        done = siftlog(*words, "--endpoint", f"{server.url}/v1", cwd=tmp_path)
+        counts = counted(server)
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["schema"] == "strict"
+    assert report["tokens_in"] == counts["tokens_in"]
+    assert report["tokens_out"] == counts["tokens_out"]
+    assert "chat.gguf" in str(report["served"])
 
 
 def test_a_prompt_longer_than_the_context_fails_its_task_alone(

@@ -120,7 +120,8 @@ def folded(fold: Fold, seq: int) -> dict[str, object]:
         attempts=AttemptCounts(
             started=counters["attempts_started"],
             answered=counters["attempts_answered"],
-            cached=counters["answers_cached"],
+            cached=counters["answers_cached"] - counters["answers_kept"],
+            kept=counters["answers_kept"],
             failed=counters["attempts_failed"],
             unknown=counters["attempts_unknown"],
         ),

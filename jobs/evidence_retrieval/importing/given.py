@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from jobs.evidence_retrieval.dataset import Dataset
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 from runner.scorecard import Finding
 from runner.task import Task
@@ -91,6 +92,7 @@ def decode_given(text: str) -> Given:
     return _GIVEN.decode(text)
 
 
+@guarded
 def read_given(
     dataset: Dataset,  # noqa: ARG001 - the form of a stage's parser
     task: Task,  # noqa: ARG001 - likewise

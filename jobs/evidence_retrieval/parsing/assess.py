@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.parsing.numbers import (
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.json_scan import Object
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 MOST = 100
@@ -29,6 +30,7 @@ _PROBABILITY_LINE = re.compile(_LINE.format("probability"), _FLAGS)
 _SENTENCES_LINE = re.compile(_LINE.format("sentences|evidence"), _FLAGS)
 
 
+@guarded
 def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
     """What a reply says of one criterion in a post of *n* sentences.
 
@@ -45,6 +47,7 @@ def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
     return unread(reply, "no_json") if stated is None else _assessment(stated, n)
 
 
+@guarded
 def parse_assessments(
     reply: Reply, n: int, criteria: Collection[str]
 ) -> PostAssessment | ParseFailure:

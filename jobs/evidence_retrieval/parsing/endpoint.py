@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 from jobs.evidence_retrieval.parsing.values import EndpointScores
+from runner.faults import guarded
 from runner.reply import ParseFailure, Ranking
 
 
+@guarded
 def parse_scores(reply: Ranking, n: int) -> EndpointScores | ParseFailure:
     """The score of each of *n* sentences; None where the endpoint left one out.
 

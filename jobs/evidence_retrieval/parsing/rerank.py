@@ -11,11 +11,13 @@ from jobs.evidence_retrieval.parsing.numbers import read_place
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Ordering
 from jobs.json_scan import arrays
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
 
 
+@guarded
 def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
     """The order of *n* candidates, a permutation whatever the reply leaves out.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from jobs.evidence_retrieval.parsing.values import PostVectors
+from runner.faults import guarded
 from runner.reply import FLOAT_BYTES, ParseFailure, Vectors
 
 BAD = ParseFailure(reason="bad_vectors")
 
 
+@guarded
 def parse_vectors(
     reply: Vectors, *, criteria: int, sentences: int
 ) -> PostVectors | ParseFailure:

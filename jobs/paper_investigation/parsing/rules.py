@@ -24,6 +24,7 @@ from jobs.paper_investigation.parsing.values import (
     unread,
 )
 from jobs.paper_investigation.settings import Rules
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 Options: TypeAlias = tuple[str, str, str, str]
@@ -65,11 +66,13 @@ RULE_SETS: Mapping[Rules, RuleSet] = {
 }
 
 
+@guarded
 def parse_list(reply: Reply, rules: Rules) -> VariantList | ParseFailure:
     """The variants that an extraction reply lists."""
     return RULE_SETS[rules].read_list(reply)
 
 
+@guarded
 def parse_letter(
     reply: Reply, rules: Rules, options: Options | None
 ) -> Letter | ParseFailure:
@@ -86,6 +89,7 @@ def needs_options(read: Letter | ParseFailure, rules: Rules) -> bool:
     return RULE_SETS[rules].needs_options(read)
 
 
+@guarded
 def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:
     """The p-value and significance that a reply states."""
     return RULE_SETS[rules].read_study(reply)
@@ -103,13 +107,16 @@ def parse_batch(
 
     A question without an answer in a complete reply is `missing_in_batch`.
     """
-    answers = {
-        "mcq": RULE_SETS[letter_rules].split_batch(reply, len(kinds)).answers,
-        "study": RULE_SETS[p_rules].split_batch(reply, len(kinds)).answers,
+    batches = {
+        "mcq": _split(reply, len(kinds), letter_rules),
+        "study": _split(reply, len(kinds), p_rules),
     }
 
     def parse(index: int, kind: Kind) -> Letter | StudyAnswer | ParseFailure:
-        own = answers[kind][index]
+        batched = batches[kind]
+        if isinstance(batched, ParseFailure):
+            return batched
+        own = batched.answers[index]
         if own is None:
             return unread(reply, "missing_in_batch")
         if kind == "study":
@@ -121,7 +128,14 @@ def parse_batch(
 
 def stray_answers(reply: Reply, count: int, rules: Rules) -> int:
     """How many answers of a batched reply bear a number that no question has."""
-    return RULE_SETS[rules].split_batch(reply, count).stray
+    batched = _split(reply, count, rules)
+    return 0 if isinstance(batched, ParseFailure) else batched.stray
+
+
+@guarded
+def _split(reply: Reply, count: int, rules: Rules) -> batch.BatchedAnswers:
+    """The answers of a batched reply, one by one."""
+    return RULE_SETS[rules].split_batch(reply, count)
 
 
 def p_value_right(expected: str, answer: str, rules: Rules, tolerance: float) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from jobs.property_extraction.row import Prediction
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 STAGE = "rows"
@@ -40,6 +41,7 @@ def text_of(rows: list[Told]) -> str:
     return _ENCODER.encode(_Rows(rows)).decode()
 
 
+@guarded
 def parse_rows(refno: str, reply: Reply) -> tuple[Prediction, ...] | ParseFailure:
     """The rows of an answer, as predictions."""
     try:

@@ -18,6 +18,7 @@ from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.parsing.fields import scalar, text_of
 from jobs.property_extraction.parsing.units import is_unit
 from jobs.replies import text_in
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 MOST_ROWS: Final = 2_000
@@ -42,6 +43,7 @@ _NUMBERED: Final = re.compile(
 _WORD: Final = re.compile(r"\s*[0-9]+[A-Za-z]\s*")
 
 
+@guarded
 def parse_extraction(
     reply: Reply,
     *,

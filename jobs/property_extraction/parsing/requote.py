@@ -9,11 +9,13 @@ from jobs.json_scan import Object, arrays
 from jobs.property_extraction.answered import Requoted
 from jobs.property_extraction.parsing.fields import text_of
 from jobs.replies import first_with, nothing, text_in
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 
+@guarded
 def parse_requote(reply: Reply) -> Requoted | ParseFailure:
     """The quotes and withdrawals in a reply.
 

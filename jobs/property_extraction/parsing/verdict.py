@@ -13,6 +13,7 @@ from jobs.json_scan import Object, objects
 from jobs.property_extraction.answered import Choice, Verdict
 from jobs.property_extraction.parsing.fields import text_of
 from jobs.replies import nothing, text_in
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 WORDS: Final[Mapping[str, bool]] = {
@@ -33,6 +34,7 @@ _LACK: Final = re.compile(
 _EDGES: Final = " \t\r\n.,:;()[]\"'*_`"
 
 
+@guarded
 def parse_verdict(reply: Reply) -> Verdict | ParseFailure:
     """The verdict in a reply: of its objects, else of its words.
 
@@ -56,6 +58,7 @@ def parse_verdict(reply: Reply) -> Verdict | ParseFailure:
     return Verdict(is_match=is_match, reason=_reason(found))
 
 
+@guarded
 def parse_choice(reply: Reply, targets: Sequence[str]) -> Choice | ParseFailure:
     """The choice in a reply: a letter, the target's own name, or none.
 

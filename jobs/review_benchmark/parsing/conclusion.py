@@ -14,6 +14,7 @@ from jobs.review_benchmark.answered import (
     Direction,
     Likeness,
 )
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 MOST = 100.0
@@ -26,6 +27,7 @@ _SIMILARITY = re.compile(
 _Word = TypeVar("_Word", bound=str)
 
 
+@guarded
 def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
     """The conclusion in a reply; prose without any object is one by itself.
 
@@ -49,6 +51,7 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
     )
 
 
+@guarded
 def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     """How alike a judge calls two conclusions.
 

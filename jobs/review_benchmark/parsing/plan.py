@@ -10,11 +10,13 @@ from jobs.json_scan import arrays, wellformed
 from jobs.replies import first_with, nothing, text_in
 from jobs.review_benchmark.answered import SearchPlan
 from jobs.review_benchmark.search.query import Query, expression
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _PHRASE = re.compile(r'"([^"]+)"|(\S+)')
 
 
+@guarded
 def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
     """The search plan in a reply.
 

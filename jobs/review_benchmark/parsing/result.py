@@ -9,9 +9,11 @@ import msgspec
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.results import AgentResult, result_of
 from runner.errors import DatasetError
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 
+@guarded
 def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
     """The result in a reply; failures: `bad_result`.
 

@@ -10,6 +10,7 @@ import re
 from jobs.json_scan import objects, wellformed
 from jobs.replies import nothing, text_in
 from jobs.review_benchmark.answered import RATIONALE, Relevance
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
@@ -22,6 +23,7 @@ _LINE = re.compile(
 _VALUE = re.compile(rf"\s*{_SCORE}\s*", re.IGNORECASE)
 
 
+@guarded
 def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFailure:
     """The score in a reply.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 from jobs.review_benchmark.answered import Vector
+from runner.faults import guarded
 from runner.reply import ParseFailure, Vectors
 
 
+@guarded
 def parse_vector(reply: Vectors) -> Vector | ParseFailure:
     """The one vector in a reply.
 

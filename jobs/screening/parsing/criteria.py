@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from jobs.json_scan import last_object, wellformed
 from jobs.screening.corpus import Criteria, Ids
 from jobs.screening.inputs.criteria import PICO
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _FIELDS = frozenset({"question", "pico", "inclusion", "exclusion"})
 
 
+@guarded
 def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
     """The criteria in a reply: the last object that has any of the fields.
 

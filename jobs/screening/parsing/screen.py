@@ -9,6 +9,7 @@ from jobs.json_lines import kind_of
 from jobs.json_scan import Object, objects, wellformed
 from jobs.screening.judgement import REASON_CODES, Decision, Judgement
 from jobs.screening.parsing.words import bare, decision_of, stated
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 LIKELY = 0.5
@@ -17,6 +18,7 @@ PERCENT = 100
 _NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
 
 
+@guarded
 def parse_screen(reply: Reply) -> Judgement | ParseFailure:
     """The judgement in a reply.
 

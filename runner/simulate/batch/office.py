@@ -88,7 +88,7 @@ class Office:
         self, reader: Callable[[bytes], Asked], path: str, body: bytes
     ) -> Asked:
         """The request in *body*; raise `BadRequest` where a single call would fail."""
-        asked = reader(body)
+        asked = reader(self._provider.heeded(path, body))
         digest = hashlib.sha256(body).hexdigest()
         row = self._provider.row(digest, 0)
         trouble = self._provider.refused(row, asked, path)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from runner.clients.ladder import Ladder
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from runner.launching import launch
@@ -96,6 +97,9 @@ class BatchRun:
         self.on_watch: Callable[[Driver], None] = lambda _driver: None
         self.on_step: Callable[[], None] = lambda: None  #: told of each at the provider
         self.accepts_changes = False  #: goes on though prompts have changed
+        self.is_settled = False
+        """Whether it is known what the endpoint takes, so that the first batch need not
+        hold one request alone."""
 
     def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
         """One process; None: it was killed."""
@@ -112,6 +116,8 @@ class BatchRun:
                 lambda _model, _options: FakeBatches(self.provider, step),
             )
             patch.setattr(SqliteLog, "append", _append(burning))
+            if self.is_settled:
+                patch.setattr(Ladder, "is_known", True)
             try:
                 with asyncio.Runner(
                     loop_factory=lambda: VirtualLoop(has_threads=True)

@@ -18,6 +18,7 @@ from runner.batch.opening import open_endpoint
 from runner.clients.client import Received
 from runner.clients.options import ClientOptions
 from runner.clients.secret import Secret
+from runner.engine.answered import answered
 from runner.errors import (
     AttemptError,
     AuthFailed,
@@ -35,6 +36,7 @@ from runner.request import ChatRequest, Message, Part, Schema
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Shape, Structure
+from store.events import AttemptAnswered
 from store.testing import FakeClock
 from tests.wire_forms import batches_at
 
@@ -250,6 +252,13 @@ async def test_lines_of_openais_results_mean_what_single_replies_mean() -> None:
         },
         {"custom_id": "b", "response": None, "error": {"code": "batch_expired"}},
         {"custom_id": "c", "response": {"status_code": 200, "body": {"no": "chat"}}},
+        *(
+            {
+                "custom_id": item,
+                "response": {"status_code": 200, "request_id": request, "body": CHAT},
+            }
+            for item, request in (("d", "req_7"), ("e", 7))
+        ),
     )
     async with _saying({"/v1/files/f/content": said}) as url:
         endpoint = OpenAIBatches("m", ClientOptions(base_url=url))
@@ -259,6 +268,24 @@ async def test_lines_of_openais_results_mean_what_single_replies_mean() -> None:
         Expired,
         MalformedReply,
     ]
+    named = answered_by(found["d"])
+    assert named.served is not None
+    assert (named.served.request_id, named.served.model) == ("req_7", "m-2026")
+    unnamed = answered_by(found["e"]).served  # not worth an answer
+    assert unnamed is not None
+    assert unnamed.request_id == "chatcmpl-1"
+
+
+def answered_by(found: ItemOutcome) -> AttemptAnswered:
+    assert isinstance(found, Received)
+    return answered(found, task=1, attempt=1, latency_ms=None, cost_usd=None)
+
+
+CHAT = {
+    "id": "chatcmpl-1",
+    "model": "m-2026",
+    "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}],
+}
 
 
 async def test_lines_of_anthropics_results_mean_what_single_replies_mean() -> None:

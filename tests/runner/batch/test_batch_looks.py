@@ -108,6 +108,7 @@ def test_a_failure_whose_line_is_missing_makes_results_short_too(
 def test_results_that_never_come_are_asked_again_once_all_is_settled(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run.is_settled = True
     read, moments = FakeBatches.results, list[float]()
 
     async def gone(
@@ -160,6 +161,7 @@ def test_an_item_of_a_failed_batch_ends_with_its_own_fault_before_that_of_all(
     monkeypatch: pytest.MonkeyPatch,
     whole: e.AttemptError | None,
 ) -> None:
+    run.is_settled = True
     look, read = FakeBatches.look, FakeBatches.results
 
     async def failing(endpoint: FakeBatches, batch_id: str) -> Standing:

@@ -81,6 +81,7 @@ def test_what_is_cancelled_counts_as_what_it_had_reserved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = BatchRun(tmp_path, Provider(random.Random(3)), monkeypatch, budget=1.0)
+    run.is_settled = True
     _cancel_with_two_open(run)
     ended = run.process()
     assert ended is not None

@@ -117,6 +117,7 @@ def _leave_two_open(run: BatchRun, provider: Provider) -> str:
 def test_a_drained_run_leaves_its_batches_to_a_later_process(
     run: BatchRun, provider: Provider
 ) -> None:
+    run.is_settled = True
     why = _leave_two_open(run, provider)
     assert "3 requests stay in 2 open batches" in why
     assert "given up" not in why
@@ -129,6 +130,16 @@ def test_a_drained_run_leaves_its_batches_to_a_later_process(
     assert set(provider.billed.values()) == {1}
     assert run.status().attempts.started == TASKS
     assert run.open().count == 0
+
+
+def test_the_first_batch_of_a_model_that_is_not_known_holds_one_request(
+    run: BatchRun, provider: Provider
+) -> None:
+    assert _outcome(run)[0] == "finished"
+    first, *others = (len(batch.fates) for batch in provider.there.values())
+    assert first == 1
+    assert others[0] == 2  # and those after it are full
+    assert sum(others) == TASKS - 1
 
 
 def test_a_run_with_open_batches_goes_on_with_batches_or_not_at_all(
@@ -156,6 +167,7 @@ def test_a_cancelled_run_has_its_batches_cancelled(
 
         run.on_step = when_sent
 
+    run.is_settled = True
     run.on_watch = cancel
     assert _outcome(run)[0] == "cancelled"
     assert all(batch.is_cancelled for batch in provider.there.values())
@@ -204,6 +216,7 @@ def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
 def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
     run: BatchRun, provider: Provider
 ) -> None:
+    run.is_settled = True
     _leave_two_open(run, provider)
     with open_reader(run.folder.log) as reader:
         seen = status(reader)

@@ -19,7 +19,12 @@ from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, WireServer, saying
 
 CANARY = "a-secret-of-the-gateway-0123"
-RUN = ("run", "screening", "--price", "0,0", "--no-report", "--no-score")
+RUN = (
+    *("run", "screening", "--price", "0,0", "--no-report", "--no-score"),
+    "--stop-if=off",
+)
+REST = ("--no-score", "--stop-if=off")
+"""Options of a resume; the replies here are of no use to the job."""
 
 
 def refused(name: str, words: str) -> Said:
@@ -94,7 +99,7 @@ def test_one_refused_call_settles_what_a_model_takes_for_the_whole_run(
         # more of the same after a resume: no refused call again
         siftlog("retry", "r", "--filter", "state:completed", cwd=tmp_path)
         before = len(wire.heard)
-        siftlog("resume", "r", "--no-score", cwd=tmp_path)
+        siftlog("resume", "r", *REST, cwd=tmp_path)
         assert not any(map(is_refused, wire.heard[before:]))
         assert len(wire.heard) - before == said["tasks"]["planned"]
 
@@ -111,7 +116,7 @@ def test_what_was_typed_stops_the_run_and_leaves_its_tasks_open(tmp_path: Path) 
         assert said["tasks"]["failed"] == 0
         assert said["tasks"]["open"] == said["tasks"]["planned"]
 
-        siftlog("resume", "r", "--drop-refused", "--no-score", cwd=tmp_path)
+        siftlog("resume", "r", "--drop-refused", *REST, cwd=tmp_path)
         assert sum(map(is_refused, wire.heard)) == 3
         assert status(tmp_path, "r")["tasks"]["open"] == 0
 
@@ -158,7 +163,7 @@ def test_parameters_of_a_file_reach_the_endpoint_and_no_secret_is_kept(
         before = len(wire.heard)
         # another key is no other question: nothing is asked again
         other = {"GATEWAY_KEY": "another-secret-of-the-gateway"}
-        siftlog("resume", "r", "--no-score", cwd=tmp_path, env=other)
+        siftlog("resume", "r", *REST, cwd=tmp_path, env=other)
         assert len(wire.heard) == before
     folder = tmp_path / "runs" / "r"
     for path in folder.rglob("*"):

@@ -13,7 +13,7 @@ from runner.cli.main import exit_code
 from runner.simulate.ledger import read_ledger
 from store.runs import RunFolder
 from store.views import open_reader, status
-from tests.corpus import TASKS_A_PAPER, write_corpus
+from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.processes import siftlog, simulated, start, until_said
 

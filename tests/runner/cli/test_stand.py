@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from runner.cli.stand import logs_text, status_json, status_text
+from runner.records.render import operations_json
+from runner.scorecard import Scorecard
 from store.events import LimitObserved
 from store.runs import RunFolder
+from store.served import Served
 from store.testing import FakeClock
 from store.views import open_reader, present
 from tests.store.logs import written
-from tests.store.samples import RUN_STARTED
+from tests.store.samples import RUN_STARTED, completed, plan, started, task
+from tests.store.samples import reply as answer
 
 
 def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
@@ -31,6 +36,39 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     assert status_json(seen)["limits"][0]["paused_until_us"] == until_us
     later = replace(seen, now_us=until_us)
     assert line in status_text(later).splitlines()
+
+
+def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
+    tmp_path: Path,
+) -> None:
+    answers = [
+        answer(1, b"a", served=Served(fingerprint="fp_1"), kept=True, cached=True),
+        answer(2, b"b", served=Served(fingerprint="fp_1"), usage_doubtful=True),
+        answer(3, b"c", served=Served(fingerprint="fp_2")),
+        answer(4, b"d", cached=True),
+    ]
+    units = [
+        [started(number), each, completed(number)]
+        for number, each in enumerate(answers, start=1)
+    ]
+    tasks = [plan([task(number) for number in range(1, 5)])]
+    folder = RunFolder(tmp_path)
+    with open_reader(written(folder.log, [RUN_STARTED], tasks, *units)) as reader:
+        seen = present(reader, FakeClock().now_us(), is_held=False)
+        operations = json.loads(
+            operations_json(seen.status, [], Scorecard(models={}, summary=""))
+        )
+    billing, served = seen.status.findings
+    assert billing.startswith("1 answers gave a total of tokens below")
+    assert served == "m-large: 2 fingerprints (fp_1 1, fp_2 1)"
+    text = status_text(seen)
+    assert f"billing   {billing}\n" in text
+    assert f"served    {served}\n" in text
+    assert operations["findings"] == [billing, served]
+    # neither of the answers that were there already was a call
+    assert (seen.status.attempts.cached, seen.status.attempts.kept) == (1, 1)
+    free = "1 of them from the response cache, 1 of them taken up again after a retry"
+    assert f"4 answered ({free})" in text
 
 
 def test_of_logs_that_others_have_gone_on_for_nobody_is_told() -> None:

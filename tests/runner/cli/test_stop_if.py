@@ -21,7 +21,7 @@ from store.events import RunDrained
 from store.views import events, open_reader
 from tests.plugging import plugged
 from tests.processes import siftlog as command
-from tests.processes import status
+from tests.processes import simulated, status
 from tests.wire_server import Said, Speech, saying
 
 KEY = {"OPENAI_API_KEY": "k"}
@@ -128,6 +128,27 @@ def test_an_unknown_model_leaves_every_task_open(tmp_path: Path) -> None:
     assert "The model `x` does not exist." in said
     tasks = status(tmp_path, "r")["tasks"]
     assert (tasks["failed"], tasks["open"]) == (0, 375)
+
+
+def test_a_schema_that_is_ignored_is_noticed_and_prose_stops_the_run(
+    tmp_path: Path,
+) -> None:
+    with simulated("--ignore", "response_format", cwd=tmp_path) as url:
+        said = run(tmp_path, url, "--concurrency", 4, exits=5)
+    notice = f"{MODEL}: response_format ignored"
+    assert notice in said
+    assert "replies and failed tasks are unusable" in said
+    assert drained_by(tmp_path) == ["futility"]
+    seen = status(tmp_path, "r")
+    (fact,) = seen["refused"]
+    assert (fact["name"], fact["how"]) == ("response_format", "ignored")
+    assert "replies hold no JSON object" in fact["words"]
+    (replies,) = seen["replies"]
+    assert 20 <= replies["unparsed"] == replies["replies"] <= 40
+    shown = siftlog("status", "r", cwd=tmp_path, exits=0).stdout
+    (line,) = (line for line in shown.splitlines() if line.startswith("refused "))
+    assert "response_format" in line
+    assert "no JSON object" in line
 
 
 def test_a_parser_that_raises_is_counted_and_told_once(tmp_path: Path) -> None:

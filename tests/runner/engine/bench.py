@@ -6,10 +6,10 @@ from collections import Counter
 
 from runner.clients.client import Call
 from runner.clients.function import Answerer, FunctionClient
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
 from runner.engine.futility import Futility
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Fence, Scheduler
 from runner.faults import JobFaults
 from runner.limits.limiter import Endpoint, Limits

@@ -11,9 +11,9 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import Answerer, FunctionClient
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver, Outcome
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.retry import MAX_TRIES
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits

@@ -10,9 +10,9 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import FunctionClient
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.limits.breaker import ALIKE, ALIKE_AT_FIRST, FIRST_PROBE_S, Breaker
 from runner.limits.limiter import Endpoint, Limits

@@ -15,11 +15,11 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call, Received
 from runner.clients.function import FunctionClient
-from runner.engine.attempts import Parts
 from runner.engine.cache import ResponseCache
 from runner.engine.cache_key import Origin
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.plan import Roles

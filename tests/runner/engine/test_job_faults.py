@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from runner.clients.client import Call
 from runner.engine.futility import Futility, rules_of
-from runner.reply import Reply
+from runner.faults import JobFaults, guarded, parser_faults, read_reply
+from runner.job import Stage
+from runner.reply import ParseFailure, Reply
 from runner.request import ChatRequest
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings, run_virtual
-from store.events import TaskFailed, TasksReopened
+from store.events import AttemptAnswered, TaskFailed, TasksReopened
 from store.task import TaskState
 from tests.runner.engine.bench import Bench, honest
 
@@ -117,6 +119,14 @@ def test_a_follow_up_that_raises_fails_its_task_and_retry_pays_nothing() -> None
         assert await bench.run() == "finished"
         assert calls[len(before) :] == ["ask i1/a", "sum i1"]
         assert (await bench.states())["sum COMPLETED"] == 3
+        recorded = await bench.log.events(limit=10_000, kinds=["attempt_answered"])
+        free = [
+            r.event.kept
+            for r in recorded
+            if isinstance(r.event, AttemptAnswered) and r.event.cached
+        ]
+        assert free
+        assert all(free)
 
     run_virtual(main())
 
@@ -153,6 +163,23 @@ def test_a_parser_that_raises_is_not_asked_again() -> None:
         assert_told_once(bench)
 
     run_virtual(main())
+
+
+def test_a_guarded_parser_is_a_value_alone_and_raises_where_it_can_be_shown() -> None:
+    parse = guarded(ParserRaises._words)
+    with parser_faults() as seen:
+        failure = parse()
+    assert isinstance(failure, ParseFailure)
+    assert failure.reason == "parser_error"
+    assert re.fullmatch(rf"KeyError at {HERE}:\d+", failure.detail or "")
+    assert [*seen] == [failure.detail]
+    told: list[str] = []
+    stage = Stage(name="s", parse=parse)
+    task = Task(number=1, stage="s", key="k", model="m", replicate=1)
+    read = read_reply(stage, None, task, Reply(text=""), JobFaults(told.append))
+    assert read == failure
+    assert told[0].startswith("Traceback")
+    assert any("nothing can be read" in line for line in told)
 
 
 def test_the_futility_gate_counts_what_the_job_raised() -> None:

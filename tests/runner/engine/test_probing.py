@@ -13,8 +13,14 @@ STAGES = ("ask", "judge")
 class World:
     """A scheduler of one model with tasks in both stages."""
 
-    def __init__(self, *, probed: tuple[str, ...] = STAGES, each: int = 20) -> None:
-        limits = Limits(concurrency=8)
+    def __init__(
+        self,
+        *,
+        probed: tuple[str, ...] = STAGES,
+        each: int = 20,
+        batched: bool = False,
+    ) -> None:
+        limits = Limits(concurrency=8, batched=batched)
         self.scheduler = Scheduler(
             [("m", STAGES, limits, Endpoint("m"))], deadline_s=60.0
         )
@@ -83,6 +89,18 @@ def test_nobody_waits_longer_than_a_refusal_takes() -> None:
     assert world.wake_at == PROBE_S
     world.now = PROBE_S
     assert len(world.step()) == 6
+
+
+def test_in_batches_one_call_of_all_stages_goes_first_however_long_it_takes() -> None:
+    world = World(batched=True)
+    (first,) = world.step()
+    world.now = 40_000.0
+    assert world.step() == []
+    world.refuse(first)
+    (again,) = world.step()
+    world.now = 80_000.0
+    world.answer(again)
+    assert len(world.step()) == 8
 
 
 def test_what_is_known_to_be_taken_is_not_probed() -> None:

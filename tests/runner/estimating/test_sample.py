@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from statistics import fmean
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.estimating.sample import Place, Sample, draw
+from runner.estimating.sample import Place, Sample, Use, draw
 from runner.estimating.tokens import prompt_tokens
 from runner.job import Stage
 from runner.plan import Roles
@@ -258,3 +259,59 @@ def test_the_sample_lies_evenly_over_the_plan() -> None:
     fifths = Counter(number // 4_000 for number in job.tried)
     # 200 each, give or take four standard deviations
     assert all(150 < fifths[fifth] < 250 for fifth in range(5))
+
+
+class Raising(ToyJob):
+    """Raises in one method, for the second item alone."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    def _trip(self, what: str, key: str) -> None:
+        if what == self.what and key.endswith("i1"):
+            raise KeyError("no such item")
+
+    def request(self, dataset: ToySettings, task: Task) -> ChatRequest:
+        self._trip("request", task.key)
+        return super().request(dataset, task)
+
+    def follow_up(
+        self, dataset: ToySettings, group: tuple[Answer, ...]
+    ) -> Iterator[TaskSpec]:
+        self._trip("follow_up", group[0].task.key)
+        return super().follow_up(dataset, group)
+
+    def baseline(self, request: ChatRequest) -> str:
+        self._trip("baseline", request.messages[0].text)
+        return super().baseline(request)
+
+
+@pytest.mark.parametrize("what", ["request", "follow_up", "baseline"])
+def test_a_method_that_raises_fails_its_task_and_the_sample_goes_on(what: str) -> None:
+    sample = _drawn(Raising(what), ToySettings(items=4, words=2))
+    assert len(sample.tried) == 4
+    assert sample.failing.tasks == 1
+    said = rf"{what} raised KeyError at .*test_sample\.py:\d+"
+    assert re.fullmatch(said, sample.failing.first)
+    total = sum((Counter(_calls(grown)) for grown in sample.tried), Counter())
+    # a failed request is not sent; a baseline that raises says nothing of the model
+    assert total == {FIRST: 3 if what == "request" else 4, ASKED: 6, SUMMED: 3}
+
+
+def _calls(grown: Mapping[Place, Use]) -> dict[Place, int]:
+    return {place: round(use.calls) for place, use in grown.items()}
+
+
+def test_a_parser_that_raises_leaves_an_unread_reply() -> None:
+    sample = _drawn(UnreadableJob(), ToySettings(items=3, words=2))
+    assert sample.failing.tasks == 0
+    assert len(sample.tried) == 3
+
+
+class UnreadableJob(ToyJob):
+    """A parser that trips over every reply."""
+
+    @staticmethod
+    def _words(*_: object) -> tuple[str, ...]:
+        raise KeyError("nothing can be read")

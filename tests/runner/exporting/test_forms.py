@@ -118,6 +118,18 @@ def test_rows_put_aside_beyond_the_memory_come_back(
         assert [column.kind for column in put.columns] == [Kind.TEXT, Kind.TEXT]
 
 
+def test_a_table_without_rows_has_no_file_of_json_lines(tmp_path: Path) -> None:
+    one = columns(n=Kind.INTEGER)
+
+    def made(form: str, *rows: Record) -> set[str]:
+        write(tmp_path, form, [Sheet(name="a", columns=one, rows=iter(rows))])
+        return {path.name for path in tmp_path.iterdir()}
+
+    assert made("jsonl", (1,)) == {"a.jsonl"}
+    assert made("jsonl") == set()  # nor that of an earlier export
+    assert made("csv") == {"a.csv"}
+
+
 def test_what_cannot_be_finished_leaves_what_was_there(tmp_path: Path) -> None:
     def breaks() -> Iterator[Record]:
         yield (1,)

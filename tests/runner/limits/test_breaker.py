@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runner import errors as e
 from runner.limits.breaker import (
     ALIKE,
@@ -23,8 +25,30 @@ def test_an_endpoint_that_never_worked_is_given_up_in_seconds() -> None:
     assert breaker.is_open
     assert _fail(breaker, 1, now=5.0) == []
     assert len(_fail(breaker, 1, now=GIVE_UP_AT_FIRST_S + 1)) == 1
-    assert "never answered" in (breaker.stopped or "")
+    assert breaker.stopped == "http://x never answered: ServerError: boom"
     assert breaker.ready_at(99.0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("statuses", "sentence"),
+    [
+        ((500,), "answered every request with 500"),
+        ((500, 503), "answered every request with 500 or 503"),
+        ((None, 500), "answered some requests with 500, and the others not at all"),
+        ((200,), "answered every request with a reply that cannot be read"),
+        ((None,), "never answered"),
+    ],
+)
+def test_the_sentence_tells_whether_an_endpoint_answered(
+    statuses: tuple[int | None, ...], sentence: str
+) -> None:
+    breaker = Breaker("http://x")
+    for number in range(ALIKE_AT_FIRST):
+        status = statuses[number % len(statuses)]
+        breaker.failed(e.ServerError("boom", status=status), 0.0)
+    late = GIVE_UP_AT_FIRST_S + 1
+    breaker.failed(e.ServerError("boom", status=statuses[-1]), late)
+    assert breaker.stopped == f"http://x {sentence}: ServerError: boom"
 
 
 def test_an_endpoint_that_worked_is_probed_one_at_a_time() -> None:

@@ -45,6 +45,34 @@ def test_tokens_of_the_prompt_count_where_no_sum_is_told() -> None:
     assert told(headers, now_us=0).tokens == Quota(per_minute=80000)
 
 
+PROXY = {
+    "x-ratelimit-limit-requests": "300",
+    "x-ratelimit-remaining-requests": "4",
+    "llm_provider-x-ratelimit-limit-requests": "300",
+    "llm_provider-x-ratelimit-reset-requests": "200ms",
+    "x-ratelimit-api_key-limit-requests": "20",
+    "x-ratelimit-api_key-remaining-requests": "19",
+    "x-ratelimit-model_per_key-limit-tokens": "9000",
+}
+"""As LiteLLM's proxy 1.106.2 sent them for a key of 20 requests a minute."""
+
+
+def test_the_narrowest_limit_of_a_proxy_counts() -> None:
+    assert told(PROXY, now_us=0) == Told(
+        requests=Quota(per_minute=20, remaining=19), tokens=Quota(per_minute=9000)
+    )
+    wide = PROXY | {"x-ratelimit-api_key-limit-requests": "4000"}
+    assert told(wide, now_us=0).requests == Quota(per_minute=300, remaining=4)
+
+
+def test_a_limit_a_day_behind_a_proxy_is_not_one_a_minute() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "200",
+        "llm_provider-x-ratelimit-reset-requests": "7m12s",
+    }
+    assert told(headers, now_us=0) == NOTHING
+
+
 @pytest.mark.parametrize("reset", ["7m12s", "1h0m0s", "2026-01-01T13:00:00Z", "3600"])
 def test_a_limit_a_day_is_not_spread_over_minutes(reset: str) -> None:
     headers = {

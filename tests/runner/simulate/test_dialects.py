@@ -269,6 +269,24 @@ def test_a_name_for_the_cap_that_a_dialect_does_not_know_is_ignored() -> None:
     assert (first.finish, second.finish) == ("stop", "length")
 
 
+def test_a_field_that_is_ignored_has_no_effect() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    form = {
+        "type": "json_schema",
+        "json_schema": {"name": "s", "schema": schema, "strict": True},
+    }
+
+    def is_object(name: str, **options: Any) -> bool:
+        with dialect(name, **options) as endpoint:
+            reply = post(endpoint.base_url, response_format=form).json()
+        return str(reply["choices"][0]["message"]["content"]).startswith("{")
+
+    assert is_object("openai")
+    assert not is_object("openai", ignored=("response_format",))
+    # Anthropic's OpenAI form documents that it has no effect
+    assert not is_object("anthropic")
+
+
 def test_a_limit_is_told_in_the_dialects_own_headers() -> None:
     names = {
         "openai": "x-ratelimit-reset-requests",

@@ -23,6 +23,8 @@ _WORDS = {
     Outcome.UNPARSED: "kept",
 }
 """What becomes of it; a reply that could not be read is kept as it is."""
+LEAST = 5
+"""Lines that are kept for failures where there are findings too."""
 _KEYS = {Outcome.UNPARSED: "parse", Outcome.REASKED: "reason"}
 
 
@@ -102,10 +104,25 @@ def goals(snapshot: Snapshot) -> list[str]:
 
 
 def errors(snapshot: Snapshot, room: Room) -> Content:
+    """A row for each class, the last failure in its own words, and findings.
+
+    Findings are about replies that came: who served them, and what they may cost.
+    """
+    findings = list(snapshot.status.findings)
+    if not error_rows(snapshot):
+        return lines_of(["No attempt has failed.", *findings], room)
+    below = findings[: max(0, room.height - LEAST)]
+    drawn = _failures(snapshot, replace(room, height=room.height - len(below)))
+    if not below:
+        return drawn
+    if len(below) < len(findings):
+        below[-1] = f"{below[-1]}; and {len(findings) - len(below):,} more findings"
+    return Content.assemble(drawn, "\n", lines_of(below, room))
+
+
+def _failures(snapshot: Snapshot, room: Room) -> Content:
     """A row for each class, and the last failure in its own words."""
     found = error_rows(snapshot)
-    if not found:
-        return lines_of(["No attempt has failed."], room)
     figures = [Column("10 min", 6), Column("/min", 5), Column("all", 7)]
     used = sum(column.width + 2 for column in figures) + 2 + 9
     space = room.width - used - 2

@@ -19,6 +19,7 @@ from jobs.review_benchmark.extracting.asking.answers import (
 )
 from jobs.review_benchmark.extracting.cutting.sections import Section
 from jobs.review_benchmark.review import PICO, Pico
+from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
 
 _META = ("cochrane_id", "title", "research_question")
@@ -26,6 +27,7 @@ _YEARS = 2
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
+@guarded
 def parse_places(reply: Reply) -> Places | ParseFailure:
     """Where sections stand.
 
@@ -43,6 +45,7 @@ def parse_places(reply: Reply) -> Places | ParseFailure:
     return Places(lines=lines)
 
 
+@guarded
 def parse_meta(reply: Reply) -> Meta | ParseFailure:
     """What the review says of itself.
 
@@ -67,6 +70,7 @@ def parse_meta(reply: Reply) -> Meta | ParseFailure:
     )
 
 
+@guarded
 def parse_references(reply: Reply) -> References | ParseFailure:
     """The references of a chunk; an empty list is a legal one.
 

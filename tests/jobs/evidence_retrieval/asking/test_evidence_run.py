@@ -18,9 +18,9 @@ from jobs.evidence_retrieval.settings import Settings
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import FunctionClient
-from runner.engine.attempts import Parts
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth, Start
+from runner.engine.parts import Parts
 from runner.engine.scheduler import Scheduler
 from runner.job import Job
 from runner.limits.limiter import Endpoint, Limits

@@ -8,7 +8,7 @@ import pytest
 
 from runner.batch.endpoint import BatchEndpoint, Sought
 from runner.batch.opening import open_endpoint
-from runner.errors import BadRequest, UsageError
+from runner.errors import BadRequest, NotServed, UsageError
 from runner.request import ChatRequest, Message, Part
 from runner.simulate.ledger import BatchAct, read_batch_ledger
 from runner.simulate.options import SimulateOptions
@@ -42,7 +42,7 @@ async def test_a_new_batch_is_neither_listed_nor_known_by_its_id_for_a_while(
         for _ in range(2):
             assert (await endpoint.find(sought)).id is None
             for ask in (endpoint.look, endpoint.cancel):
-                with pytest.raises(BadRequest) as unknown:
+                with pytest.raises((BadRequest, NotServed)) as unknown:
                     await ask(batch_id)
                 assert unknown.value.status == 404
             clock.advance(29.9)

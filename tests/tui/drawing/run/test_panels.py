@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from store.served import ServedCount
 from store.status import LimitsSeen
 from store.views import MinuteRow
 from tests.tui.sights import later, snapshot, with_signs, with_status
 from tui.drawing.glyphs import ASCII, UNICODE
 from tui.drawing.room import LEAD, Room
-from tui.drawing.run import figures, models
+from tui.drawing.run import errors, figures, models
 from tui.drawing.run.models import limited_by, short_names
 from tui.drawing.run.panels import PARTS
 from tui.sources.sight import US_PER_MINUTE, Snapshot
@@ -53,6 +54,22 @@ def drawn(
 ) -> str:
     room = Room(width=width, height=12, glyphs=UNICODE)
     return draw(seen, room).plain  # type: ignore[attr-defined, no-any-return]
+
+
+def test_findings_stand_below_the_errors(live: Snapshot) -> None:
+    mixed = ServedCount(
+        model="m-large", field="fingerprint", answers={"fp_1": 3, "fp_2": 1}
+    )
+    seen = with_status(live, served=(mixed,))
+    last = drawn(errors.errors, seen).splitlines()[-1]
+    assert last.strip().startswith("m-large: 2 fingerprints (fp_1 3, fp_2 1)")
+    assert (
+        drawn(errors.errors, live).splitlines()
+        == (drawn(errors.errors, seen).splitlines()[:-1])
+    )
+    # a low panel keeps its rows
+    room = Room(width=72, height=3, glyphs=UNICODE)
+    assert "fingerprints" not in errors.errors(seen, room).plain
 
 
 @pytest.mark.parametrize(

@@ -264,8 +264,9 @@ class Undertaking:
         answered = {key for key, count in self._completed().items() if count}
         roles = assigned(job, options)
         for model, ladder in self.connections.ladders.items():
-            if ladder.is_known and not bounds[model].is_unproven:
-                continue
+            is_patient = bounds[model].is_unproven and not options.is_batched(model)
+            if ladder.is_known and not is_patient:
+                continue  # a batch of one call costs hours
             stages = roles.stages_of(job, model)
             left = [stage for stage in stages if (stage, model) not in answered]
             if options.is_batched(model):

@@ -206,8 +206,5 @@ def bounds_of(
     return Bounds(
         count=count or byte_tokens,
         most_output=most,
-        # of a batch all calls leave before the first reply comes
-        is_unproven=is_unproven
-        and replies < ENOUGH_REPLIES
-        and not options.is_batched(model),
+        is_unproven=is_unproven and replies < ENOUGH_REPLIES,
     )

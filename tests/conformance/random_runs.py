@@ -390,8 +390,8 @@ def main(words: Sequence[str]) -> int:
         results.append(result)
         if result.broken:
             print(f"broken: {result.replay}\n{result.broken}\n", flush=True)
-        elif len(results) % 20 == 0:
-            print(f"{len(results)} of {len(seeds)}", flush=True)
+        if len(results) % 50 == 0:
+            print(figures(results, time.perf_counter() - began), flush=True)
     print(figures(results, time.perf_counter() - began))
     return any(result.broken for result in results)
 

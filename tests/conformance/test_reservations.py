@@ -1,4 +1,4 @@
-"""A model of an unknown name, whose limit does not bound what it bills as output."""
+"""What a call reserves where its limit, or its tier of service, is no bound of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from runner.money.bounds import LEAST_LEARNED
 from store.events import AttemptStarted, Event, ParameterRefused
 from store.runs import RunFolder
+from store.task import pico
 from store.views import events, open_reader
-from tests.conformance.promises import Case
+from tests.conformance.promises import MODEL, Case
+from tests.conformance.random_runs import TIERED
 
 OUTPUT_USD = 10e-6
 """A token of output, by the prices of `Case`."""
@@ -60,3 +62,19 @@ def test_a_budget_of_a_few_cents_is_enough_where_the_limit_bounds(
         isinstance(e, ParameterRefused) and e.how == "ignored"
         for e in recorded(case, "v")
     )
+
+
+def test_a_call_in_a_dear_tier_reserves_its_price(tmp_path: Path) -> None:
+    case = Case("openai", tmp_path)
+    worst = {}
+    with case.serve() as endpoint:
+        for tier in ("flex", "priority", "auto", "default"):
+            words = case.words(endpoint.base_url, tier, "--limit=1")
+            words = tuple(word.replace(MODEL, TIERED) for word in words)
+            config = f'[models."{TIERED}"]\nservice_tier = "{tier}"\n'
+            (tmp_path / "config.toml").write_text(config)
+            assert case.carry_out(words) == 0, case.said()
+            started = (e for e in recorded(case, tier) if isinstance(e, AttemptStarted))
+            worst[tier] = pico(next(started).worst_usd or 0)
+    assert worst["default"] == worst["flex"] > 0
+    assert worst["auto"] == worst["priority"] == worst["default"] * 9 // 5

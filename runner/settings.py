@@ -121,6 +121,11 @@ def _name(job: Job, key: str) -> str:
     if name in job.Settings.model_fields:
         return name
     # flags that no option of the verb took arrive here too
+    if name in RunOptions.model_fields:
+        raise UsageError(
+            f"{job.name} has no setting {key!r}, and this command has no such option; "
+            f"set {name} in a file for siftlog run --config."
+        )
     known = [*job.Settings.model_fields, *RunOptions.model_fields]
     near = difflib.get_close_matches(name, known, n=2)
     hint = (

@@ -237,7 +237,8 @@ class Ladder:
             for other in sorted({"temperature", "top_p"} & sent.names):
                 if other not in self._terms.explicit:
                     self._omit({other})
-                    self._record(other, words, None, how=KNOWN)
+                    reason = f"models that refuse {name} in these words take none"
+                    self._record(other, reason, None, how=KNOWN)
         return True
 
     def _limit(self, shape: Shape, name: str) -> Step | None:

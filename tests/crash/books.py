@@ -24,6 +24,7 @@ from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
 from runner.wire import (
+    Shape,
     Structure,
     decode_reply,
     encode_chat,
@@ -140,7 +141,7 @@ class Books:
                 content = encode_chat(
                     replace(request, messages=said),
                     task.row.model,
-                    structure=Structure.SCHEMA,
+                    Shape(structure=Structure.SCHEMA),
                 )
             case EmbedRequest():
                 content = encode_embed(request, task.row.model, packed=True)

@@ -19,7 +19,7 @@ from tests.processes import siftlog, simulated, start, status, until
 MATRIX = """
 group = "g"
 model = ["m", "n"]
-price = [1000.0, 2000.0]
+price = [7000.0, 1.0]  # a first call reserves 16,384 tokens of output
 {more}
 
 [endpoints.here]

@@ -19,6 +19,7 @@ from runner.batch.ids import run_tag
 from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
+from runner.money.bounds import LEAST_LEARNED
 from store.batches import (
     BatchCancelled,
     BatchCreated,
@@ -246,16 +247,20 @@ def test_a_budget_is_kept_at_half_the_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
     each = (10 * 0.5 + 5 * 1.0) / 1e6
-    run = BatchRun(tmp_path, provider, monkeypatch, budget=each * TASKS * 20)
+    unproven = LEAST_LEARNED * 1.0 / 1e6
+    run = BatchRun(tmp_path, provider, monkeypatch, budget=unproven + each * TASKS * 20)
     assert _outcome(run)[0] == "finished"
     assert run.status().cost_usd == pytest.approx(each * TASKS)
-    started = _events(run, "attempt_started", AttemptStarted)
-    assert all(event.worst_usd < 1e-4 for event in started)
+    first, *others = _events(run, "attempt_started", AttemptStarted)
+    assert unproven < first.worst_usd < unproven + 1e-4  # it went alone
+    assert len(others) == TASKS - 1
+    assert all(event.worst_usd < 1e-4 for event in others)
 
 
 def test_a_budget_that_is_used_up_ends_the_run_with_nothing_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
+    monkeypatch.setattr("runner.money.bounds.LEAST_LEARNED", 1)  # the limit is trusted
     run = BatchRun(tmp_path, provider, monkeypatch, budget=1e-4)
     assert _outcome(run)[0] == "budget"
     assert run.open().count == 0

@@ -139,6 +139,12 @@ def environment(extra: dict[str, str] | None) -> dict[str, str]:
         if not name.startswith("SIFTLOG_") and name not in _ELSEWHERE
     }
     # what simulated models cost nobody asks, but the tests of prices; nor does anybody
-    # look at reports but their tests, and drawing one takes longer than many a run
-    unasked = {"SIFTLOG_ALLOW_UNKNOWN_PRICE": "1", "SIFTLOG_NO_REPORT": "1"}
+    # look at reports but their tests, and drawing one takes longer than many a run. How
+    # many of their replies are of use depends on a seed, so only its own tests stop for
+    # that
+    unasked = {
+        "SIFTLOG_ALLOW_UNKNOWN_PRICE": "1",
+        "SIFTLOG_NO_REPORT": "1",
+        "SIFTLOG_STOP_IF": "off",
+    }
     return {**kept, **unasked, **(extra or {})}

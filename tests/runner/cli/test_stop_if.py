@@ -24,7 +24,7 @@ from tests.processes import siftlog as command
 from tests.processes import simulated, status
 from tests.wire_server import Said, Speech, saying
 
-KEY = {"OPENAI_API_KEY": "k"}
+KEY = {"OPENAI_API_KEY": "k", "SIFTLOG_STOP_IF": "unusable>50%"}
 MODEL = "openai/x"
 CUT = Said(
     body={

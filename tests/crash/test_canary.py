@@ -77,7 +77,7 @@ def test_an_endpoint_that_never_answered_is_told_without_the_key(
 ) -> None:
     # so many failures in a row that it is only probed from then on
     done = _goes_wrong(DIRECT, (200,), tmp_path, papers=4)
-    assert "never answered" in done.stderr
+    assert "cannot be read" in done.stderr
 
 
 def _goes_wrong(

@@ -90,7 +90,8 @@ def test_a_first_request_that_is_refused_is_tried_again(
     stands = run(llmock, tmp_path)
     assert stands["tasks"]["completed"] == stands["tasks"]["planned"] > 0
     assert stands["errors"] == {"BadRequest": 1}
-    assert errors(llmock) == []
+    # the judge would have 4xx never repeated, which costs nothing here
+    assert [each["code"] for each in errors(llmock)] == ["retried_non_retryable"]
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "anthropic/claude-haiku-4-5"])

@@ -7,13 +7,17 @@ import pytest
 from runner.options import RunOptions
 from runner.registry import load_job
 
+#: What a parameter of requests is set to for a job's own requests; the option of the
+#: same name outranks it, for every model or for one.
+PARAMETERS = {"temperature", "max_output_tokens"}
+
 #: The engine's flag comes first; the job's setting is given by --set.
 SHARED = {
-    "evidence-retrieval": {"batch", "seed"},
-    "paper-investigation": set(),
-    "property-extraction": set(),
-    "review-benchmark": set(),
-    "screening": {"seed"},
+    "evidence-retrieval": {"batch", "seed", *PARAMETERS},
+    "paper-investigation": {"temperature"},
+    "property-extraction": PARAMETERS,
+    "review-benchmark": PARAMETERS,
+    "screening": {"seed", *PARAMETERS},
 }
 
 

@@ -93,6 +93,7 @@ def test_status_has_the_keys_that_programs_rely_on(scored: Path) -> None:
         "started",
         "answered",
         "cached",
+        "kept",
         "failed",
         "unknown",
     }

@@ -183,7 +183,11 @@ def test_a_refusal_leaves_one_rung_for_the_next_and_is_a_fact(
     facts = ladder.take_facts()
     assert facts
     assert all((fact.endpoint, fact.model) == (ENDPOINT, "m") for fact in facts)
-    assert all(fact.words and fact.words in str(error) for fact in facts)
+    refused = [fact for fact in facts if fact.how == "refused"]
+    assert refused
+    assert all(fact.words and fact.words in str(error) for fact in refused)
+    # what follows from a refusal is said in words of ours
+    assert all(fact.words for fact in facts)
     assert not ladder.take_facts()
 
     later = Ladder(ENDPOINT, "m")

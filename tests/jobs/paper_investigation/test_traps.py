@@ -150,12 +150,17 @@ def test_a_paper_that_fails_in_one_replicate_is_scored_by_the_other(
     bench = {"PMC1": ["rs1"], "PMC2": ["rs1"]}
     rows = [question(f"of-{pmcid}", pmcid, "rs1") for pmcid in bench]
     data = inputs(tmp_path, bench, rows)
+    first: list[str] = []
     refused: list[str] = []
 
     def answer(prompt: str) -> str | int:
-        if 'id="PMC1"' in prompt and not refused:
+        # the second of two replicates: before a model has answered, a refusal may be
+        # one that all tasks share, and is not final
+        if prompt in first and not refused:
             refused.append(prompt)
             return 400
+        if 'id="PMC1"' in prompt and not first:
+            first.append(prompt)
         return listing("rs1")(prompt)
 
     with answering(answer) as endpoint:

@@ -100,7 +100,7 @@ def test_a_pause_from_a_second_process_stops_the_run_and_a_resume_lifts_it(
         applied = live.places("command_applied")[1]
         assert max(live.places("attempt_started")) > applied
     end = status(tmp_path, "r")["tasks"]
-    assert end["completed"] == end["planned"] > 200
+    assert end["completed"] == end["planned"] > 150
 
 
 def test_one_model_is_held_back_while_the_other_goes_on(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_cancelled_run_skips_what_is_open_can_be_scored_and_brought_back(
         siftlog("resume", "r", "--concurrency=64", cwd=tmp_path)
     end = status(tmp_path, "r")
     assert end["state"] == "finished"
-    assert end["tasks"]["completed"] == end["tasks"]["planned"] > 200
+    assert end["tasks"]["completed"] == end["tasks"]["planned"] > 150
     assert end["skips"] == {}
 
 

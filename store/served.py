@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import msgspec
-
 MOST_LETTERS: Final = 120
 """Of a name that is kept: it is shown in lists, and it is somebody else's text."""
 
@@ -146,18 +144,6 @@ def with_headers(served: Served | None, headers: Mapping[str, str]) -> Served | 
         region=_word(region) or known.region,
         request_id=_word(request) or known.request_id,
     )
-
-
-_fields: Final = msgspec.json.Decoder(dict[str, Any])
-
-
-def served_by(body: bytes, headers: Mapping[str, str] | None) -> Served | None:
-    """What served the answer of a stored body, for logs that did not record it."""
-    try:
-        fields = _fields.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        fields = {}
-    return with_headers(served_in(fields), headers or {})
 
 
 def _word(said: object) -> str | None:

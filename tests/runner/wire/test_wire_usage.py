@@ -22,7 +22,7 @@ from runner.wire import (
     usage_in,
 )
 from runner.wire.usage import MOST_TOKENS
-from store.served import Served, served_by
+from store.served import Served, served_in, with_headers
 
 
 def chat(message: Any, usage: Any = None, **rest: Any) -> Reply:
@@ -418,8 +418,9 @@ def test_a_tier_stands_in_the_usage_and_an_original_inside_what_was_made_of_it()
 
 def test_an_older_log_shows_it_by_its_bodies_and_headers() -> None:
     headers = {"x-request-id": "r-1", "x-ms-region": "Sweden Central", "cf-ray": "c"}
-    assert served_by(b'{"model":"m","id":"x"}', headers) == Served(
+    body = served_in({"model": "m", "id": "x"})
+    assert with_headers(body, headers) == Served(
         model="m", region="Sweden Central", request_id="r-1"
     )
-    assert served_by(b"<html>", {"cf-ray": "c"}) == Served(request_id="c")
-    assert served_by(b"[" * 100_000, None) is None
+    assert with_headers(None, {"cf-ray": "c"}) == Served(request_id="c")
+    assert with_headers(None, {}) is None

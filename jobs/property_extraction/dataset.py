@@ -27,6 +27,8 @@ class Dataset:
     """By key, in the order of the candidates; none unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
+    truth_names: frozenset[str] = frozenset()
+    """Names of the whole truth, where `truth` is that of a sample of papers."""
     rubric: Rubric = field(default_factory=Rubric)
     clusters: Clusters = field(default_factory=dict)
     space_groups: SpaceGroups | None = None  #: None: the built-in table
@@ -42,7 +44,7 @@ class Dataset:
     @property
     def canonical(self) -> frozenset[str]:
         """Names of truth and rubric: right as they are."""
-        return canonical_names(self.truth, self.rubric)
+        return self.truth_names | canonical_names(self.truth, self.rubric)
 
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}

@@ -134,6 +134,12 @@ class Settings(Profiled):
     chunk_overlap: int = Field(
         500, ge=0, description="characters that two pieces of a paper share"
     )
+    limit: int = Field(
+        0,
+        ge=0,
+        description="size of a sample of the papers (mode verify: of the pairs); "
+        "0: all",
+    )
     requote: bool = Field(
         default=False, description="ask again for quotes that are not in the paper"
     )

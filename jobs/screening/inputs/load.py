@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.noticed import Noticed
+from jobs.sampling import draw, report
 from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
@@ -83,8 +84,9 @@ def load(settings: Settings) -> Dataset:
         DatasetError: an input is off; names file and row.
     """
     drawn = None
+    noticed = Noticed()
     if settings.validation_set is not None:
-        drawn = _limited(read_set(settings.validation_set), settings.limit)
+        drawn = _limited(read_set(settings.validation_set), settings.limit, noticed)
         if not drawn.records:
             raise DatasetError(
                 f"{settings.validation_set} holds no record: build the set with other "
@@ -97,7 +99,9 @@ def load(settings: Settings) -> Dataset:
         settings=settings,
         validation_set=drawn,
         fulltexts=fulltexts,
-        findings=() if drawn is None else (*drawn.findings, *_told(settings, drawn)),
+        findings=()
+        if drawn is None
+        else (*noticed.findings(), *drawn.findings, *_told(settings, drawn)),
     )
 
 
@@ -120,8 +124,16 @@ def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
     return noticed.findings()
 
 
-def _limited(drawn: ValidationSet, limit: int) -> ValidationSet:
-    return replace(drawn, records=drawn.records[:limit]) if limit else drawn
+def _limited(drawn: ValidationSet, limit: int, noticed: Noticed) -> ValidationSet:
+    """A set of some records, whose kinds and reviews keep their share."""
+    kept = draw(
+        drawn.records,
+        limit,
+        key=lambda record: record.key,
+        strata=(lambda record: record.kind, lambda record: record.review),
+    )
+    report(noticed, kept, drawn.records, "record", "kind and review")
+    return replace(drawn, records=kept)
 
 
 def _fulltexts(folder: Path) -> dict[str, Path]:

@@ -76,7 +76,7 @@ def load(settings: Settings) -> Dataset:
     bench: tuple[BenchPaper, ...] = ()
     if settings.bench is not None:
         bench = read_bench(settings.bench, settings, noticed)
-    questions = read_questions(settings, noticed)
+    questions: Mapping[str, tuple[Question, ...]] = read_questions(settings, noticed)
     if settings.mode == "questions":
         questions = _some_questions(questions, settings.limit, noticed)
     else:

@@ -80,7 +80,11 @@ class Settings(Profiled):
     papers: Path | None = Field(
         None, description="folder of <refno>.txt, .md or .pdf, or a JSONL refno, text"
     )
-    truth: Path | None = Field(None, description="CSV of curated values")
+    truth: Path | None = Field(
+        None,
+        description="curated values: CSV, a folder of data files, or hf:OWNER/NAME, a "
+        "Hugging Face data set",
+    )
     rubric: Path | None = Field(
         None, description="CSV of how each property's values are compared"
     )

@@ -39,9 +39,20 @@ def figures(
         metrics: by model and path.
         pairs: every two models.
     """
-    draws = (averages, papers, ceiling, differences, classes)
-    draws += (pipelines, outcomes, fields, significance)
-    return drawn(lambda: _shown(survey, metrics, pairs), draws)
+    return drawn(
+        lambda: _shown(survey, metrics, pairs),
+        (
+            averages,
+            papers,
+            ceiling,
+            differences,
+            classes,
+            pipelines,
+            outcomes,
+            fields,
+            significance,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

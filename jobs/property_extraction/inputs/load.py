@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
+from jobs.hub import table_file
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.asking.questions import Question, questions
@@ -124,7 +125,9 @@ def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFi
     for number, path in enumerate(paths, start=1):
         if path is not None:
             own = name if number == 1 else f"{name}.{number}"
-            yield InputFile(setting=own, path=path)
+            yield InputFile(
+                setting=own, path=table_file(path) if name == "truth" else path
+            )
 
 
 def load(settings: Settings) -> Dataset:

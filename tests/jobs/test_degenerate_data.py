@@ -8,9 +8,7 @@ figure failed.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 
 import jobs
-from tests.jobs.screening.commanded import command
+from tests.jobs.screening.commanded import command, some_records
 
 JOBS = Path(jobs.__file__).parent
 
@@ -53,18 +51,8 @@ def lines(source: Path, target: Path, keep: Callable[[Any], bool]) -> Path:
 
 def screening(folder: Path, keep: Callable[[Row], bool]) -> Words:
     """The sample's set, with some records only."""
-    shutil.copytree(sample("screening") / "set", folder / "set")
-    name = "validation_set.csv"
-    source = sample("screening") / "set" / name
-    some = filtered(source, folder / name, lambda row: row if keep(row) else None)
-    some.replace(folder / "set" / name)
-    path = folder / "set" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["files"][name] = hashlib.sha256(
-        (folder / "set" / name).read_bytes()
-    ).hexdigest()
-    path.write_text(json.dumps(manifest))
-    return ("screening", "--validation-set", folder / "set")
+    made = some_records(folder, lambda _, row: keep(row))
+    return ("screening", "--validation-set", made)
 
 
 def evidence(

@@ -14,7 +14,6 @@ from jobs.json_lines import kind_of
 from jobs.review_benchmark.answered import word_of
 from runner.errors import DatasetError
 
-
 _Word = TypeVar("_Word", bound=str)
 
 

@@ -20,6 +20,10 @@ from jobs.review_benchmark.answered import Certainty, Direction
 
 Outcome: TypeAlias = Literal["passed", "failed", "not judged"]
 
+Reason: TypeAlias = Literal[
+    "same", "direction", "certainty", "several_directions", "not_stated"
+]
+
 LEVELS: Final[tuple[Certainty, ...]] = ("very_low", "low", "moderate", "high")
 """Certainty in ascending order; `unclear` is no level."""
 
@@ -39,7 +43,7 @@ class Comparison:
     """Whether two conclusions state the same effect, and why or why not."""
 
     outcome: Outcome
-    reason: str  #: `same`, `direction`, `certainty`, `several_directions`, `not_stated`
+    reason: Reason
 
 
 def stated(
@@ -78,9 +82,7 @@ def read(text: str) -> Effect:
     if len(found) > 1 or certainty == "very_low":
         # several directions, or hardly any evidence: one word may well be `unclear`
         found.add("unclear")
-    return Effect(
-        direction=lead, others=frozenset(found - {lead}), certainty=certainty
-    )
+    return Effect(direction=lead, others=frozenset(found - {lead}), certainty=certainty)
 
 
 def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
@@ -98,9 +100,7 @@ def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
             return Comparison(outcome="not judged", reason="several_directions")
         return Comparison(outcome="failed", reason="direction")
     levels = [
-        LEVELS.index(own.certainty)
-        for own in (agent, truth)
-        if own.certainty in LEVELS
+        LEVELS.index(own.certainty) for own in (agent, truth) if own.certainty in LEVELS
     ]
     if levels and max(levels) - min(levels) > within:
         return Comparison(outcome="failed", reason="certainty")
@@ -108,10 +108,13 @@ def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
 
 
 def together(every: Sequence[Comparison]) -> Comparison:
-    """One outcome for several replicates: passed by more than half of those judged."""
+    """One comparison of several replicates, of which there is at least one.
+
+    It passes if more than half of those judged do.
+    """
     judged = [own for own in every if own.outcome != "not judged"]
     if not judged:
-        return every[0] if every else Comparison(outcome="not judged", reason="none")
+        return every[0]
     passed = [own for own in judged if own.outcome == "passed"]
     if 2 * len(passed) > len(judged):
         return passed[0]

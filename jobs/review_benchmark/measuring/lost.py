@@ -259,13 +259,11 @@ def _below_threshold(case: _Case) -> str:
 
 
 def _excluded(case: _Case) -> str:
-    said = f"the agent has {case.document} among the excluded: see its rationale"
+    said = f"the agent has {case.document} among the excluded"
     score = None if case.candidate is None else case.candidate.score
     if score is None:
-        return said
-    said = (
-        f"the agent has {case.document} among the excluded, with a score of {score:g}"
-    )
+        return f"{said}: see its rationale"
+    said = f"{said}, with a score of {score:g}"
     step = passing(case.steps)
     if step is None:
         return f"{said}; no threshold on its scores would pass the review"

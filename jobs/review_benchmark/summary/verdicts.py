@@ -17,7 +17,7 @@ from jobs.review_benchmark.verdicts.threshold import Source
 MOST_PAIRS = 10
 """Alike reviews that are named."""
 
-NAME = 20
+NAME = 16
 """Cells of a model's name."""
 
 
@@ -129,6 +129,7 @@ REASONS: Mapping[Reason, str] = {
     "certainty": "other certainty",
     "several_directions": "not judged (several directions)",
     "not_stated": "not judged (none stated)",
+    "unrelated": "not judged (no word in common)",
 }
 """The reasons of a comparison of effects, in words."""
 

@@ -12,8 +12,8 @@ bad, it reads nothing, and the conclusion is not judged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from jobs.review_benchmark.answered import Certainty, Direction
@@ -21,7 +21,7 @@ from jobs.review_benchmark.answered import Certainty, Direction
 Outcome: TypeAlias = Literal["passed", "failed", "not judged"]
 
 Reason: TypeAlias = Literal[
-    "same", "direction", "certainty", "several_directions", "not_stated"
+    "same", "direction", "certainty", "several_directions", "not_stated", "unrelated"
 ]
 
 LEVELS: Final[tuple[Certainty, ...]] = ("very_low", "low", "moderate", "high")
@@ -36,14 +36,26 @@ class Effect:
     others: frozenset[Direction] = frozenset()
     """Further directions that the conclusion states or allows."""
     certainty: Certainty | None = None  #: None: not stated
+    outcomes: Mapping[str, Direction] = field(default_factory=dict)
+    """The direction that the text states for each outcome it names."""
+
+
+NOTHING: Final = Effect()
+"""The effect of a conclusion that states none, or is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Whether two conclusions state the same effect, and why or why not."""
+    """Whether two conclusions state the same effect, and why or why not.
+
+    `unrelated`: not a word in common, so that equal directions say nothing.
+    """
 
     outcome: Outcome
     reason: Reason
+
+
+UNRELATED: Final = Comparison(outcome="not judged", reason="unrelated")
 
 
 def stated(
@@ -56,15 +68,13 @@ def stated(
         direction: the field; None: left out.
         certainty: the field; None: left out. `unclear` states no level.
     """
-    if direction is not None and certainty is not None:
-        found = Effect()
-    else:
-        found = read(text)
+    found = read(text)
     level = found.certainty if certainty is None else certainty
     return Effect(
         direction=found.direction if direction is None else direction,
         others=found.others if direction is None else frozenset(),
         certainty=None if level == "unclear" else level,
+        outcomes=found.outcomes,
     )
 
 
@@ -76,13 +86,22 @@ def read(text: str) -> Effect:
     if not statements:
         return Effect(certainty=certainty)
     lead, clause = statements[0]
-    found = {direction for direction, _ in statements}
     if certainty is None:
-        certainty = _hedged(clause, is_doubted="unclear" in found)
+        is_doubted = lead == "unclear" or any(
+            direction == "unclear" and _EVIDENCE.search(each)
+            for direction, each in statements
+        )
+        certainty = _hedged(clause, is_doubted=is_doubted)
+    found = {direction for direction, _ in statements}
     if len(found) > 1 or certainty == "very_low":
         # several directions, or hardly any evidence: one word may well be `unclear`
         found.add("unclear")
-    return Effect(direction=lead, others=frozenset(found - {lead}), certainty=certainty)
+    return Effect(
+        direction=lead,
+        others=frozenset(found - {lead}),
+        certainty=certainty,
+        outcomes=_outcomes(statements),
+    )
 
 
 def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
@@ -95,10 +114,16 @@ def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
     """
     if agent.direction is None or truth.direction is None:
         return Comparison(outcome="not judged", reason="not_stated")
-    if agent.direction != truth.direction:
-        if agent.direction in truth.others or truth.direction in agent.others:
-            return Comparison(outcome="not judged", reason="several_directions")
+    contradicts = any(
+        said != truth.outcomes.get(outcome, said)
+        for outcome, said in agent.outcomes.items()
+    )
+    is_same = agent.direction == truth.direction
+    is_allowed = agent.direction in truth.others or truth.direction in agent.others
+    if not is_same and (contradicts or not is_allowed):
         return Comparison(outcome="failed", reason="direction")
+    if contradicts or not is_same:
+        return Comparison(outcome="not judged", reason="several_directions")
     levels = [
         LEVELS.index(own.certainty) for own in (agent, truth) if own.certainty in LEVELS
     ]
@@ -119,6 +144,16 @@ def together(every: Sequence[Comparison]) -> Comparison:
     if 2 * len(passed) > len(judged):
         return passed[0]
     return next(own for own in judged if own.outcome == "failed")
+
+
+def _outcomes(statements: Sequence[tuple[Direction, str]]) -> dict[str, Direction]:
+    """The direction stated for each outcome that a clause names; the first counts."""
+    found: dict[str, Direction] = {}
+    for direction, clause in statements:
+        if direction != "unclear":
+            for match in _OUTCOME.finditer(clause):
+                found.setdefault(match["bad"] or match["good"], direction)
+    return found
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -221,6 +256,7 @@ _OF = re.compile(r"^\s*(?:in|of)\b")
 _COMPARATOR = re.compile(
     r"\s*(?:the )?(?:placebo|sham|controls?|no treatment|usual care|standard care)\b"
 )
+_EVIDENCE = re.compile(r"\b(?:evidence|certainty|results?|findings?|estimates?)\b")
 _DOUBT = re.compile(r"\b(?:very uncertain|very low confidence)\b")
 _LOW = re.compile(r"\b(?:may|might|could|possibl[ey]|suggests?|appears?|seems?)\b")
 _MODERATE = re.compile(r"\b(?:probabl[ey]|likely)\b")

@@ -14,6 +14,8 @@ from jobs.review_benchmark.rebuilt import Rebuilt, Sheet
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings, VerdictKind
 from jobs.review_benchmark.verdicts.effects import (
+    NOTHING,
+    UNRELATED,
     Comparison,
     Effect,
     Outcome,
@@ -21,7 +23,7 @@ from jobs.review_benchmark.verdicts.effects import (
     stated,
     together,
 )
-from jobs.review_benchmark.verdicts.pairs import among_truths, likeness
+from jobs.review_benchmark.verdicts.pairs import WORDS, among_truths, likeness
 from jobs.review_benchmark.verdicts.threshold import (
     Threshold,
     from_labels,
@@ -47,8 +49,8 @@ class Match:
     directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
     rationale: str = ""  #: of the judge, the first that there is
     failure: str = ""  #: why it was not compared
-    agent: Effect = Effect()  #: that the conclusion states; of the first replicate
-    truth: Effect = Effect()  #: that the authors state
+    agent: Effect = NOTHING  #: that the conclusion states; of the first replicate
+    truth: Effect = NOTHING  #: that the authors state
     effect: Comparison | None = None  #: of the two, over replicates; None: no text
 
     @property
@@ -209,7 +211,7 @@ def _compared(
                 own,
                 means.get((own.review, own.review)),
                 known.get(own.review),
-                dataset.settings.certainty_within,
+                dataset,
             )
             for own in rebuilt
         },
@@ -223,9 +225,10 @@ def _compared(
 
 
 def _match(
-    own: Rebuilt, similarity: float | None, truth: Effect | None, within: int
+    own: Rebuilt, similarity: float | None, truth: Effect | None, dataset: Dataset
 ) -> Match:
     """A conclusion beside that of the authors, of whom *truth* is the effect."""
+    kind, within = dataset.verdict, dataset.settings.certainty_within
     failures = (each.failure for each in own.conclusions if each.failure)
     why = next(failures, "not_compared")
     if truth is None:
@@ -245,10 +248,19 @@ def _match(
         directions=tuple(each.direction for each in judged),
         rationale=next((each.rationale for each in judged if each.rationale), ""),
         failure=why if similarity is None else "",
-        agent=agent[0] if agent else Effect(),
-        truth=truth or Effect(),
-        effect=together(effects) if effects else None,
+        agent=agent[0] if agent else NOTHING,
+        truth=truth or NOTHING,
+        effect=_effect(effects, similarity if kind in WORDS else None),
     )
+
+
+def _effect(
+    effects: Sequence[Comparison], similarity: float | None
+) -> Comparison | None:
+    """One comparison over replicates; without a word in common none is judged."""
+    if not effects:
+        return None
+    return UNRELATED if similarity == 0 else together(effects)
 
 
 def _labelled(dataset: Dataset, found: Sequence[Verdicts]) -> Threshold | None:

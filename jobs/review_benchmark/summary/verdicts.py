@@ -17,7 +17,7 @@ from jobs.review_benchmark.verdicts.threshold import Source
 MOST_PAIRS = 10
 """Alike reviews that are named."""
 
-NAME = 16
+NAME = 14
 """Cells of a model's name."""
 
 

@@ -56,7 +56,19 @@ class Match:
     @property
     def is_opposite(self) -> bool:
         """Whether a judge says so; of several replicates, for half of them at least."""
-        return 2 * self.directions.count("opposite") >= max(len(self.directions), 1)
+        return self._is_mostly("opposite")
+
+    @property
+    def judged(self) -> bool | None:
+        """Whether a judge finds the same direction; None where it cannot tell."""
+        if self.is_opposite:
+            return False
+        if self._is_mostly("same"):
+            return True
+        return False if self._is_mostly("different") else None
+
+    def _is_mostly(self, direction: Agreement) -> bool:
+        return 2 * self.directions.count(direction) >= max(len(self.directions), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +104,15 @@ class Verdicts:
     def passes(self, review: str) -> bool | None:
         """Whether a conclusion is that of the authors; None: not judged.
 
-        A judge decides by similarity and direction. Otherwise the stated effects must
-        agree, since words and vectors hardly tell a conclusion from its opposite; under
-        `tfidf` and `embedding` the two must be alike as well.
+        No similarity passes by itself: a judge must call the direction the same.
+        Otherwise the stated effects must agree, since words and vectors hardly tell a
+        conclusion from its opposite; under `tfidf` and `embedding` the two must be
+        alike as well.
         """
         match = self.matches[review]
         is_alike = self.is_alike(review)
         if self.kind == "judge":
-            return None if is_alike is None else is_alike and not match.is_opposite
+            return match.judged if is_alike else is_alike
         agrees = None if match.effect is None else _AGREES[match.effect.outcome]
         if self.kind == "direction":
             return agrees

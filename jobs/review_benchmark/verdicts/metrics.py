@@ -18,7 +18,7 @@ _PASSED: Mapping[VerdictKind, str] = {
     "direction",
     "embedding": "similarity above the threshold, and direction and certainty as under "
     "direction",
-    "judge": "similarity above the threshold, direction not opposite",
+    "judge": "similarity above the threshold, and the judge calls the direction same",
 }
 """The condition of a verdict, by the way in which conclusions are compared."""
 

@@ -177,8 +177,10 @@ def _from_pairs(
     """The threshold of mismatched pairs.
 
     An agent with too few borrows those of the other agents, and pairs of the authors'
-    own conclusions.
+    own conclusions. None where nothing is compared.
     """
+    if not own.compared:
+        return None
     others = [
         similarity
         for other in every

@@ -31,7 +31,7 @@ from tests.jobs.review_benchmark.small_review import REVIEW
 
 READ: tuple[tuple[str, Direction | None, Certainty | None], ...] = (
     (
-        "Low-certainty evidence suggests it may make little to no difference to readmission.",
+        "Low-certainty evidence suggests little to no difference in readmission.",
         "no_difference",
         "low",
     ),

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from jobs.noticed import Noticed
+from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.record import Record
@@ -42,6 +44,8 @@ class AgentResult:
     label: str  #: the agent, or the library that it searched
     records: tuple[Record, ...]  #: included first, then excluded, each as given
     conclusion: str = ""
+    direction: Direction | None = None  #: of the effect concluded; None: not given
+    certainty: Certainty | None = None  #: the same
     findings: tuple[Finding, ...] = ()  #: what is odd about it
 
 
@@ -94,6 +98,8 @@ def result_of(
         label=fields.text("library") or label or LABEL,
         records=_records(fields, noticed),
         conclusion=fields.text("conclusion"),
+        direction=fields.word("conclusion_direction", get_args(Direction)),
+        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
     )
 
 

@@ -53,6 +53,7 @@ def read_csv(
     noticed: Noticed,
     allow_ragged: bool | None = None,
     aliases: ColumnMap | None = None,
+    renamed: ColumnMap | None = None,
     unit: Literal["line", "row"] = "line",
     cure: str = "",
 ) -> Iterator[Row]:
@@ -66,23 +67,32 @@ def read_csv(
         allow_ragged: read missing trailing fields as missing cells; None: likewise
             not, where the job has no such setting to name.
         aliases: other spellings of columns, each with the name used here.
+        renamed: columns that `--map` renames; None: it is not taken for this file.
         unit: what complaints count: lines of the file, or rows as a spreadsheet
             numbers them, where an empty line is a row too.
-        cure: what to do about a column that is missing; "": rename it or map it.
+        cure: what to do about a column that is missing; "": rename it.
 
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
     """
     wanted = {*needed, *optional}
+    names = {**(aliases or {}), **(renamed or {})}
+    takes_map = renamed is not None
     if holds_objects(path):
-        yield from _table_of_objects(path, needed, wanted, noticed, aliases, cure=cure)
+        unknown: dict[str, None] = {}
+        rows = _objects(path, names)
+        for row in rows:
+            if not unknown:
+                # of later objects an absent key is an empty cell
+                _require(path, needed, list(row.fields), cure, takes_map=takes_map)
+            unknown.update(dict.fromkeys(row.fields))
+            yield row
+        _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
         return
     delimiter = delimiter_of(path)
     found = records(path, delimiter)
-    columns = header_of(path, found, aliases or {})
-    for name in needed:
-        if name not in columns:
-            raise missing_column(path.name, name, columns, cure)
+    columns = header_of(path, found, names)
+    _require(path, needed, columns, cure, takes_map=takes_map)
     for name in (*needed, *optional):
         if columns.count(name) > 1:
             raise DatasetError(
@@ -111,27 +121,17 @@ def read_csv(
         yield Row(file=path.name, line=at, fields=fields, unit=unit, decimal=decimal)
 
 
-def _table_of_objects(
+def _require(
     path: Path,
     needed: Sequence[str],
-    wanted: set[str],
-    noticed: Noticed,
-    aliases: ColumnMap | None,
-    *,
+    columns: Sequence[str],
     cure: str,
-) -> Iterator[Row]:
-    """Objects where a table is expected: a key that a later one lacks is a blank."""
-    unknown: dict[str, None] = {}
-    is_first = True
-    for row in _objects(path, aliases or {}):
-        if is_first:
-            for name in needed:
-                if name not in row.fields:
-                    raise missing_column(path.name, name, list(row.fields), cure)
-        is_first = False
-        unknown.update((name, None) for name in row.fields if name not in wanted)
-        yield row
-    _note_unknown(path, list(unknown), noticed)
+    *,
+    takes_map: bool,
+) -> None:
+    for name in needed:
+        if name not in columns:
+            raise missing_column(path.name, name, columns, cure, takes_map=takes_map)
 
 
 def holds_objects(path: Path) -> bool:
@@ -192,12 +192,11 @@ def read_jsonl(
     optional: Sequence[str] = (),
     *,
     noticed: Noticed,
-    aliases: ColumnMap | None = None,
+    renamed: ColumnMap | None = None,
 ) -> Iterator[Row]:
     """The objects of a JSON file, in file order; of JSONL only one is held at a time.
 
-    Keys other than *needed* and *optional* are noted; *aliases* are read as in
-    `read_csv`.
+    Keys other than *needed* and *optional* are noted; *renamed* is as in `read_csv`.
 
     Raises:
         DatasetError: the file is not to be read, a line is no object, or a needed key
@@ -205,11 +204,12 @@ def read_jsonl(
     """
     wanted = {*needed, *optional}
     unknown: dict[str, None] = {}
-    for row in _objects(path, aliases or {}):
+    for row in _objects(path, renamed or {}):
         for name in needed:
             if name not in row.fields:
                 near = "".join(nearest(name, row.fields, n=1))
-                hint = f", or pass --map {near}={name}" if near else ""
+                takes_map = bool(near) and renamed is not None
+                hint = f", or pass --map {near}={name}" if takes_map else ""
                 raise row.error(f"no key {name} (add it to the object{hint})")
         unknown.update((name, None) for name in row.fields if name not in wanted)
         yield row

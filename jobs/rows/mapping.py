@@ -66,13 +66,11 @@ def column_map(
         if not is_straight and new in seen and is_field(old, fields):
             old, new = new, old
         if not is_field(new, fields):
-            unknown = old if is_field(old, fields) else new
-            if unknown == old:
+            if old not in seen and is_field(old, fields):
                 raise _unseen(pair, new, seen, where)
-            raise UsageError(
-                f"--map {pair}: there is no field {new}; "
-                f"{near_words(new, fields) or 'one of ' + listed(fields)} is expected."
-            )
+            near = near_words(new, fields)
+            known = f"fields: {listed(fields)}" + (f"; nearest: {near}" if near else "")
+            raise UsageError(f"--map {pair}: there is no field {new} ({known}).")
         if old not in seen:
             raise _unseen(pair, old, seen, where)
         if found.setdefault(old, new) != new:
@@ -99,7 +97,9 @@ def missing_column(
     name: str,
     columns: Sequence[str],
     cure: str = "",
+    *,
     spellings: Sequence[str] = (),
+    takes_map: bool = False,
 ) -> DatasetError:
     """The error for a column that a file does not have.
 
@@ -107,16 +107,17 @@ def missing_column(
         file: its name.
         name: of the column.
         columns: those that it has.
-        cure: what to do; by default to rename the column or to map it.
+        cure: what to do; by default to rename the column.
         spellings: further names under which the column is recognised.
+        takes_map: whether the file is one that `--map` applies to.
     """
     near = near_words(name, columns, spellings)
     found = listed(columns) + (f"; nearest: {near}" if near else "")
-    known = f"name it in the header, or one of {', '.join(spellings)}"
-    default = f"{known if spellings else 'name it in the header'}, or pass --map "
+    others = f", or one of {', '.join(spellings)}" if spellings else ""
+    option = f", or pass --map COLUMN={name}" if takes_map else ""
     return DatasetError(
         f"{file}: column {name!r} is missing (found: {found}); "
-        f"{cure or default + 'COLUMN=' + name}."
+        f"{cure or f'name it in the header{others}{option}'}."
     )
 
 

@@ -27,7 +27,7 @@ def read_gamma_sweep(source: Source) -> Iterator[Part]:
         sweep,
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
-        aliases=source.columns,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         stated = {name: float(row.count(name)) for name in sweep if row.has(name)}

@@ -27,7 +27,7 @@ def read_lists(source: Source) -> Iterator[Part]:
         [name + LIST_SUFFIX for name in names],
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
-        aliases=source.columns,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         gold = source.sentences(row, "gold_ids", part.post)

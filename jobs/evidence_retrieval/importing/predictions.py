@@ -60,7 +60,7 @@ def read_predictions(source: Source) -> Iterator[Part]:
         (*OPTIONAL, *DERIVED, *layout.own, *layout.further.values()),
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
-        aliases=source.columns,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         probs = {

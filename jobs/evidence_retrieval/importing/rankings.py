@@ -28,7 +28,7 @@ def read_rankings(source: Source) -> Iterator[Part]:
         (*QUERY, UIDS),
         (SCORES,),
         noticed=source.noticed,
-        aliases=source.columns,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         uids = source.ranked(row, UIDS, part.post)

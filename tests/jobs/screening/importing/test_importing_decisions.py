@@ -161,7 +161,7 @@ def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
     dataset, answers = imported(tmp_path, lines, boot_b=0)
     (own,) = gathered(dataset, answers).decisions
     assert own.outcome.tolist() == [UNPARSED] * 4
-    assert own.p.tolist() == [0.9, 0.8, 0.7, 0.1]
+    assert own.p.tolist() == [0.9, 0.7, 0.8, 0.1]  # included papers come first
     assert own.counts == {"parse.score_only": 4}
     values = {own.path: own.value for own in score(dataset, answers).metrics}
     assert values["all.macro.auroc"] == 0.75
@@ -196,7 +196,7 @@ def test_a_ranking_of_one_review_is_a_file_of_scores(tmp_path: Path) -> None:
     assert "the file's name CD1 is the review's id" in said
     held = MemoryAnswers.of_import(answers)
     (own,) = gathered(Dataset(settings=Settings()), held).decisions
-    assert own.p.tolist()[:3] == pytest.approx([5 / 6, 3 / 6, 1 / 6])
+    assert own.p.tolist()[:3] == pytest.approx([5 / 6, 1 / 6, 3 / 6])
     assert np.isnan(own.p[3])
 
 

@@ -349,7 +349,8 @@ def test_one_layout_at_a_time(tmp_path: Path) -> None:
         ("x", "--map x: write OLD=NEW"),
         ("year=id", "--map year=id: there is no field id (fields: pmid, title,"),
         ("id=pmid", "--map id=pmid: no file has a column id (found: pmid, title,"),
-        ("title=Titel", "--map title=Titel: no file has a column Titel (found: "),
+        ("title=Titel", "--map title=Titel: there is no field Titel (fields: "),
+        ("label_included=Labl", "no file has a column Labl (found: "),
         ("pubdate=year", "; nearest: "),
     ):
         refused(tmp_path, sentence, *both[:2], "--map", pair, code=2)

@@ -153,6 +153,11 @@ def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) ->
     assert [str(p) for p in found.decisions[0].p] == ["0.75", "0.25", "nan"]
 
 
+def metrics_of(dataset: Dataset, answers: MemoryAnswers) -> dict[str, object]:
+    (found,) = score(dataset, answers).models.values()
+    return {own.path: own.value for own in found}
+
+
 def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
     lines = [
         {**GOOD, "paper_pmid": str(at), "label": label, "decision": "", "confidence": p}
@@ -163,11 +168,11 @@ def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
     assert own.outcome.tolist() == [UNPARSED] * 4
     assert own.p.tolist() == [0.9, 0.7, 0.8, 0.1]  # included papers come first
     assert own.counts == {"parse.score_only": 4}
-    values = {own.path: own.value for own in score(dataset, answers).metrics}
+    values = metrics_of(dataset, answers)
     assert values["all.macro.auroc"] == 0.75
     again = {**dict(dataset.settings), "threshold": 0.75}
     decided = Dataset(settings=Settings.model_validate(again))
-    values = {own.path: own.value for own in score(decided, answers).metrics}
+    values = metrics_of(decided, answers)
     assert values["all.micro.coverage"] == 1.0
     assert values["all.micro.sensitivity"] == 0.5
     with pytest.raises(DatasetError, match="confidence is that of a decision"):

@@ -351,7 +351,7 @@ def test_one_layout_at_a_time(tmp_path: Path) -> None:
         ("id=pmid", "--map id=pmid: no file has a column id (found: pmid, title,"),
         ("title=Titel", "--map title=Titel: there is no field Titel (fields: "),
         ("label_included=Labl", "no file has a column Labl (found: "),
-        ("pubdate=year", "; nearest: "),
+        ("Abstrct=abstract", "; nearest: abstract"),
     ):
         refused(tmp_path, sentence, *both[:2], "--map", pair, code=2)
     lone = ("--reviews", folder / "cochrane_pubmed_abstracts.csv")

@@ -36,7 +36,7 @@ def column_map(
     fields: Sequence[str],
     columns: Iterable[str],
     *,
-    where: str = "no file",
+    unseen: str = "no file has a column",
 ) -> dict[str, str]:
     """Read `--map` pairs and check that each names a column and a field.
 
@@ -47,7 +47,7 @@ def column_map(
         pairs: as typed.
         fields: names used here; `*` stands for any characters, as in `prob_*`.
         columns: all columns and keys of the files that are read.
-        where: the files, as an error names them.
+        unseen: how an error says that a name is not among *columns*.
 
     Raises:
         UsageError: a pair has no equals sign, its field is unknown, no file has its
@@ -67,23 +67,22 @@ def column_map(
             old, new = new, old
         if not is_field(new, fields):
             if old not in seen and is_field(old, fields):
-                raise _unseen(pair, new, seen, where)
+                raise _unseen(pair, new, seen, unseen)
             near = near_words(new, fields)
             known = f"fields: {listed(fields)}" + (f"; nearest: {near}" if near else "")
             raise UsageError(f"--map {pair}: there is no field {new} ({known}).")
         if old not in seen:
-            raise _unseen(pair, old, seen, where)
+            raise _unseen(pair, old, seen, unseen)
         if found.setdefault(old, new) != new:
             raise UsageError(f"--map {pair}: {old} is mapped to {found[old]} already.")
     return found
 
 
-def _unseen(pair: str, old: str, seen: Sequence[str], where: str) -> UsageError:
+def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError:
     near = near_words(old, seen)
     found = f"found: {listed(seen)}" + (f"; nearest: {near}" if near else "")
     return UsageError(
-        f"--map {pair}: {where} has a column {old} ({found}); name one as it stands in "
-        "the file."
+        f"--map {pair}: {unseen} {old} ({found}); name one as it stands in the file."
     )
 
 

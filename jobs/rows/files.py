@@ -23,11 +23,12 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 
 from jobs.counted import counted
-from jobs.json_lines import BOM, entries_of, is_spread, lines_of, object_of
+from jobs.json_lines import object_of
 from jobs.noticed import Noticed
 from jobs.rows.mapping import ColumnMap, missing_column, nearest
 from jobs.rows.row import Row
 from runner.errors import DatasetError
+from runner.json_entries import BOM, entries_of, is_spread, lines_of
 
 Record: TypeAlias = tuple[int, int, list[str]]
 """The line that it begins on, its row as a spreadsheet numbers it, and its fields."""

@@ -71,6 +71,12 @@ FORMS: Mapping[str, Form] = {
     "flat": Form(
         needs=("kind", "response"), read=read_flat, step=PLAN, mode="investigate"
     ),
+    "recorded": Form(
+        needs=("stage", "key", "response"),
+        read=read_flat,
+        step=PLAN,
+        mode="investigate",
+    ),
     "variants": Form(
         needs=("ground_truth",),
         needs_any=("raw_response", "predicted"),

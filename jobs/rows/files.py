@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
@@ -87,7 +88,8 @@ def read_csv(
                 # of later objects an absent key is an empty cell
                 _require(path, needed, list(row.fields), cure, takes_map=takes_map)
             unknown.update(dict.fromkeys(row.fields))
-            yield row
+            blank = {name: None for name, cell in row.fields.items() if cell == ""}
+            yield replace(row, fields={**row.fields, **blank}) if blank else row
         _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
         return
     delimiter = delimiter_of(path)

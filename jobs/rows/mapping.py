@@ -62,8 +62,7 @@ def column_map(
                 f"--map {pair}: write OLD=NEW, the name in the file first, such as "
                 f"--map PubMed={_example(fields)}."
             )
-        is_straight = old in seen and is_field(new, fields)
-        if not is_straight and new in seen and is_field(old, fields):
+        if not fits(old, new, seen, fields) and fits(new, old, seen, fields):
             old, new = new, old
         if not is_field(new, fields):
             if old not in seen and is_field(old, fields):
@@ -76,6 +75,24 @@ def column_map(
         if found.setdefault(old, new) != new:
             raise UsageError(f"--map {pair}: {old} is mapped to {found[old]} already.")
     return found
+
+
+def pairs_within(
+    pairs: Sequence[str], fields: Sequence[str], columns: Sequence[str]
+) -> list[str]:
+    """Those of the pairs that rename one of *columns*, in either order."""
+    sides = ((pair, *map(str.strip, pair.split("=", 1))) for pair in pairs)
+    return [
+        pair
+        for pair, *names in sides
+        if fits(names[0], names[-1], columns, fields)
+        or fits(names[-1], names[0], columns, fields)
+    ]
+
+
+def fits(old: str, new: str, columns: Sequence[str], fields: Sequence[str]) -> bool:
+    """Whether *old* is a column, and *new* a field."""
+    return old in columns and is_field(new, fields)
 
 
 def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError:

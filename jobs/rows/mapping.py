@@ -27,6 +27,10 @@ NAME_CHARS = 40
 ALIKE = 0.6
 """Ratio from which a name counts as near, the default of difflib."""
 
+HELD = 0.85
+"""What a name counts that holds the other as a whole, above one changed letter in five.
+"""
+
 SHORTEST = 3
 """Characters from which a name is looked for inside longer ones."""
 
@@ -184,7 +188,7 @@ def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
         ratio = matcher.ratio() if matcher.quick_ratio() >= ALIKE else 0.0
         short, long = sorted((wanted, plain), key=len)
         if len(short) >= SHORTEST and short in long:
-            ratio = max(ratio, ALIKE)
+            ratio = max(ratio, HELD)
         if ratio >= ALIKE:
             scored.append((-ratio, place, each))
     return [each for _, _, each in sorted(scored)[:n]]

@@ -1,43 +1,15 @@
-"""Lines of a JSONL file: of bounded length, each one object, or a complaint."""
+"""What an entry of a JSON file is: an object, or a complaint that says what it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, Final
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from runner.errors import DatasetError
 
-BOM = b"\xef\xbb\xbf"
-"""What some editors put before the first line of a UTF-8 file."""
-
-LINE_BYTES: Final = 1 << 26
-"""Longest line of an input file, 64 MiB: four CSV fields of the longest kind, and more
-than any paper. A line is held in memory whole, and decoded into as much again."""
-
 _DECODER = msgspec.json.Decoder()
-
-
-def lines_of(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, from 1, and their ends.
-
-    Args:
-        file: open for reading.
-        name: of the file, as an error names it.
-
-    Raises:
-        DatasetError: a line is longer than `LINE_BYTES`; no more of it is read.
-    """
-    number = 0
-    while line := file.readline(LINE_BYTES + 1):
-        number += 1
-        if len(line) > LINE_BYTES:
-            raise DatasetError(
-                f"{name} line {number}: longer than {LINE_BYTES:,} bytes (check the "
-                "line ends, and that the file is what it should be)."
-            )
-        yield number, line
 
 
 def object_of(text: str, where: str) -> dict[str, Any]:
@@ -53,8 +25,10 @@ def object_of(text: str, where: str) -> dict[str, Any]:
     try:
         value = _DECODER.decode(text)
     except msgspec.DecodeError as error:
+        seems_csv = text[:1] not in {"{", "["} and any(map(text.count, ",;\t"))
+        hint = "; this looks like CSV, write its rows as objects" if seems_csv else ""
         raise DatasetError(
-            f"{where}: not valid JSON, {error} (each line must hold one object)."
+            f"{where}: not valid JSON, {error} (each line must hold one object{hint})."
         ) from error
     if not isinstance(value, dict):
         raise DatasetError(

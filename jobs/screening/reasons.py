@@ -1,13 +1,17 @@
-"""Written reasons for exclusion as codes: a heuristic, by words, first rule wins.
+"""Written reasons for exclusion as codes: a heuristic in three steps, by words.
 
-Long reasons that tell a whole study fall too often into `study_design`. Where codes
-matter, a mapping file or a `reason_code` beside the reason settles them.
+First come statements of a fault ("wrong comparator", "the population is not
+appropriate"), of which the earliest in the text counts; then statements of a study
+design that reviews leave out ("a cross-sectional study", "this is a meta-analysis");
+then words alone, the more telling ones first. A trial that is merely described as
+randomised therefore goes by what is wrong with it. Where codes matter, a mapping file
+or a `reason_code` beside the reason settles them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,36 +21,159 @@ from jobs.screening.corpus import Exclusion
 from jobs.screening.judgement import REASON_CODES
 
 OTHER = "other"
+
+_NOUNS: Mapping[str, str] = {
+    "study_design": r"(?:study |trial )?designs?|study types?|types? of (?:study|article)"
+    r"|publication types?|methodology|allocation",
+    "population": r"(?:patient |study )?populations?|participants?|patients?|people"
+    r"|subjects?|samples?|age(?: groups?)?|diagnos[ei]s|diagnostic criteria|indications?"
+    r"|diseases?|disorders?|conditions?",
+    "comparator": r"comparators?|comparisons?|controls?(?: groups?| arms?)?",
+    "intervention": r"interventions?|exposures?|treatments?|therap(?:y|ies)|drugs?"
+    r"|doses?|dosages?|regimens?|medications?",
+    "outcome": r"outcomes?(?: measures?)?|endpoints?|end points?|follow-?ups?",
+    "language": "languages?",
+    "date": "dates?",
+}
+"""What can be at fault, by code."""
+
+_FAULT = (
+    r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate|different"
+    r"|mixed|no (?:eligible|relevant|appropriate|suitable|valid)"
+    r"|(?:not|n't)(?: \w+)? (?:eligible|relevant|appropriate|correct|suitable|applicable"
+    r"|valid|part of|of interest|of relevance|meet|fit|match|within|included|considered"
+    r"|assessed|measured|reported|evaluated|studied)"
+)
+_SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
+"""Between a fault and its noun: at most so many words, and no end of a clause."""
+
+
+def _faults() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Patterns of a fault before its noun, and behind it."""
+    for code, nouns in _NOUNS.items():
+        yield (
+            code,
+            re.compile(rf"\b(?:{_FAULT}){_SAME_CLAUSE % 2}(?:{nouns})(?![\w-])"),
+        )
+        yield code, re.compile(rf"\b(?:{nouns}){_SAME_CLAUSE % 8}(?:{_FAULT})\b")
+
+
+_FAULTS = tuple(_faults())
+
+_LABELS: Mapping[str, str] = {
+    "allocation": "study_design",
+    "design": "study_design",
+    "methods": "study_design",
+    "participants": "population",
+    "interventions": "intervention",
+    "intervention": "intervention",
+    "comparison": "comparator",
+    "outcomes": "outcome",
+    "outcome": "outcome",
+}
+_LABELLED = re.compile(rf"(?:^|[.;,] ?)({'|'.join(_LABELS)}) ?:")
+"""Reasons that go through the criteria one by one stop at the one that fails."""
+
+_DESIGNS = (
+    r"\bnot (?:\w+ ){0,3}?(?:\brcts?\b|randomi[sz]|trial|controlled|blind)"
+    r"|\bnon-?randomi[sz]|quasi-?(?:randomi|rct|experiment)|\bnrct|\bcba\b"
+    r"|no randomi[sz]ation|un-?controlled|un-?randomi[sz]|single.?(?:arm|group)"
+    r"|histor\w+ controls?|meta-?analy|systematic review|(?:^|\b(?:is|was|are) (?:an? )?)"
+    r"(?:[\w'/-]+ ){0,2}review\b(?! (?:question|criteria|team|author))"
+    r"|review (?:article|paper)|overview|cross-?sectional|observational|cohort|retrospective"
+    r"|case-?(?:control|series|stud|report)|longitudinal|surveys?\b|questionnaire|qualitative"
+    r"|editorial|comment(?:ar|s?\b)|\bletters?\b|critique|opinion|discussion|roundtable"
+    r"|news(?:letter| (?:article|item|report))|guideline|\bbook|thes[ie]s|dissertation"
+    r"|(?:pre|before)[- ](?:and[- ])?(?:post|after)|time series|animal|in vitro|\bmouse\b"
+    r"|\brats?\b|pharmacokinetic|economic|cost-?(?:effect|analy|benefit)|model+ing"
+    r"|(?:secondary|post.?hoc|sub-?group|pooled|re-?|further)[ -]?analys|(?:primary|original"
+    r"|new) data|prevalence study|epidemiolog|descriptive|validation study|feasibility"
+    r"|diagnostic (?:accuracy|study)|not a (?:\w+ )?(?:trial|study)\b|study (?:design|type)"
+    r"|description of"
+)
+"""Designs and kinds of publication that reviews of trials leave out."""
+
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (code, re.compile(pattern))
     for code, pattern in (
-        ("duplicate", "duplicat"),
         (
             "ongoing",
             (
-                r"ongoing|protocol only|not yet (?:published|complete)|terminated"
-                r"|withdrawn|abandoned"
+                r"ongoing|protocol only|^(?:\w+ )?protocol\b|not yet (?:published|complete)"
+                r"|terminated|withdrawn(?! from)|abandoned|in progress|still recruiting"
+                r"|trial regist|awaiting (?:results|publication)"
+            ),
+        ),
+        ("study_design", _DESIGNS),
+        ("language", r"not (?:written |published )?in english|non-?english|translat"),
+        (
+            "date",
+            r"(?:published|publication|search)\w*[^.;]{0,30}\b(?:before|after|prior to)\b",
+        ),
+        (
+            "comparator",
+            r"comparator|comparison|control (?:group|arm)|no (?:placebo|control)",
+        ),
+        ("outcome", r"outcome|follow-?up|end-?point"),
+        (
+            "insufficient_information",
+            (
+                r"insufficient|not enough|(?:no|lack of|missing|unclear|incomplete|limited) "
+                r"(?:\w+ )?(?:data|information|results|details)|data (?:could |were |was |are "
+                r"|is )?(?:not|un)|unable to (?:obtain|contact|extract|retrieve|locate|find)"
+                r"|(?:could|can)(?: ?not|n't) be (?:obtained|retrieved|located|extracted|found)"
+                r"|full.?text|abstract only|only (?:an |the )?abstract|conference|unpublished"
+                r"|not available|unavailable|no response|not found"
             ),
         ),
         (
-            "study_design",
+            "intervention",
             (
-                r"study design|\brcts?\b|randomi[sz]ed|\bnrct|\bcba\b|cohort"
-                r"|review article|editorial|case (?:series|report)|commentary"
-                r"|cross.?over|not a trial|study type"
+                r"intervention|exposure|\bdos(?:e|age|ing)|treatment|treated|therap|surg"
+                r"|technique|drug|medication|regimen|combination|administ|inject|vaccin"
+                r"|supplement|device|program|training|procedure|adjunct|concomitant|duration"
             ),
         ),
-        ("population", "population|participants?|patients?|diagnos"),
-        ("comparator", "comparator|comparison|control group"),
-        ("intervention", "intervention|exposure|dose|treatment|surgical|technique"),
-        ("outcome", r"outcome|follow.?up|endpoint|data (?:could not|not)"),
+        (
+            "population",
+            (
+                r"population|participants?|patients?|diagnos|\baged?\b|child|adult|infant"
+                r"|neonat|newborn|pregnan|women|\bmen\b|elderly|healthy|volunteer|subjects?\b"
+                r"|indication|disease|disorder|illness|comorbid|people|students?\b"
+            ),
+        ),
+        ("comparator", r"placebo|\bversus\b|\bvs\b|compar"),
+        (
+            "study_design",
+            r"\brcts?\b|randomi[sz]|cross-?over|\btrial|blind|pilot|analysis",
+        ),
+        (
+            "outcome",
+            r"measured?\b|efficacy|effect|mortality|safety|\b(?:weeks|months)\b",
+        ),
     )
 )
-"""Code and pattern, in order; searched for in the reason as `_normal` leaves it."""
+"""Code and pattern, in order; searched for where no fault is stated."""
+
+_PLAIN = str.maketrans(
+    {
+        "\N{HYPHEN}": "-",
+        "\N{NON-BREAKING HYPHEN}": "-",
+        "\N{EN DASH}": "-",
+        "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    }
+)
+
+_DUPLICATE = re.compile(
+    r"duplicat|same (?:study|data|trial|participants) as|copied from"
+)
 
 
 def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
     """The code of a written reason; `OTHER` where no rule fits.
+
+    >>> code_of("Wrong comparator"), code_of("This is a meta-analysis.")
+    ('comparator', 'study_design')
 
     Args:
         reason: as written.
@@ -55,6 +182,17 @@ def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
     normal = _normal(reason)
     if own and normal in own:
         return own[normal]
+    if _DUPLICATE.search(normal):
+        return "duplicate"
+    if labels := _LABELLED.findall(normal):
+        return _LABELS[labels[-1]]
+    stated = [
+        (found.start(), place, code)
+        for place, (code, pattern) in enumerate(_FAULTS)
+        if (found := pattern.search(normal))
+    ]
+    if stated:
+        return min(stated)[-1]
     return next((code for code, pattern in RULES if pattern.search(normal)), OTHER)
 
 
@@ -85,5 +223,5 @@ def read_reason_map(path: Path, noticed: Noticed) -> dict[str, str]:
 
 
 def _normal(reason: str) -> str:
-    """Lower case, plain hyphens, single blanks."""
-    return " ".join(reason.lower().replace("\N{HYPHEN}", "-").split())
+    """Lower case, plain hyphens and apostrophes, single blanks."""
+    return " ".join(reason.lower().translate(_PLAIN).split())

@@ -23,11 +23,11 @@ from jobs.screening.judgement import REASON_CODES
 OTHER = "other"
 
 _NOUNS: Mapping[str, str] = {
-    "study_design": r"(?:study |trial )?designs?|study types?|types? of (?:study|article)"
-    r"|publication types?|methodology|allocation",
+    "study_design": r"(?:study |trial )?designs?|(?:study|publication) types?"
+    r"|types? of (?:study|article)|methodology|allocation",
     "population": r"(?:patient |study )?populations?|participants?|patients?|people"
-    r"|subjects?|samples?|age(?: groups?)?|diagnos[ei]s|diagnostic criteria|indications?"
-    r"|diseases?|disorders?|conditions?",
+    r"|subjects?|samples?|age(?: groups?)?|diagnos[ei]s|diagnostic criteria"
+    r"|indications?|diseases?|disorders?|conditions?",
     "comparator": r"comparators?|comparisons?|controls?(?: groups?| arms?)?",
     "intervention": r"interventions?|exposures?|treatments?|therap(?:y|ies)|drugs?"
     r"|doses?|dosages?|regimens?|medications?",
@@ -38,10 +38,10 @@ _NOUNS: Mapping[str, str] = {
 """What can be at fault, by code."""
 
 _FAULT = (
-    r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate|different"
-    r"|mixed|no (?:eligible|relevant|appropriate|suitable|valid)"
-    r"|(?:not|n't)(?: \w+)? (?:eligible|relevant|appropriate|correct|suitable|applicable"
-    r"|valid|part of|of interest|of relevance|meet|fit|match|within|included|considered"
+    r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate"
+    r"|no (?:eligible|relevant|appropriate|suitable|valid)"
+    r"|(?:not|n't)(?: \w+)? (?:eligible|relevant|appropriate|correct|suitable"
+    r"|applicable|valid|part of|of interest|of relevance|meet|fit|match|within|included|considered"
     r"|assessed|measured|reported|evaluated|studied)"
 )
 _SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
@@ -78,70 +78,71 @@ _DESIGNS = (
     r"\bnot (?:\w+ ){0,3}?(?:\brcts?\b|randomi[sz]|trial|controlled|blind)"
     r"|\bnon-?randomi[sz]|quasi-?(?:randomi|rct|experiment)|\bnrct|\bcba\b"
     r"|no randomi[sz]ation|un-?controlled|un-?randomi[sz]|single.?(?:arm|group)"
-    r"|histor\w+ controls?|meta-?analy|systematic review|(?:^|\b(?:is|was|are) (?:an? )?)"
-    r"(?:[\w'/-]+ ){0,2}review\b(?! (?:question|criteria|team|author))"
-    r"|review (?:article|paper)|overview|cross-?sectional|observational|cohort|retrospective"
-    r"|case-?(?:control|series|stud|report)|longitudinal|surveys?\b|questionnaire|qualitative"
-    r"|editorial|comment(?:ar|s?\b)|\bletters?\b|critique|opinion|discussion|roundtable"
-    r"|news(?:letter| (?:article|item|report))|guideline|\bbook|thes[ie]s|dissertation"
-    r"|(?:pre|before)[- ](?:and[- ])?(?:post|after)|time series|animal|in vitro|\bmouse\b"
-    r"|\brats?\b|pharmacokinetic|economic|cost-?(?:effect|analy|benefit)|model+ing"
-    r"|(?:secondary|post.?hoc|sub-?group|pooled|re-?|further)[ -]?analys|(?:primary|original"
-    r"|new) data|prevalence study|epidemiolog|descriptive|validation study|feasibility"
-    r"|diagnostic (?:accuracy|study)|not a (?:\w+ )?(?:trial|study)\b|study (?:design|type)"
-    r"|description of"
+    r"|histor\w+ controls?|meta-?analy|systematic review"
+    r"|(?:^|\b(?:is|was|are) (?:an? )?)(?:[\w'/-]+ ){0,2}review\b"
+    r"(?! (?:question|criteria|team|author))"
+    r"|review (?:article|paper)|overview|cross-?sectional|observational|cohort"
+    r"|retrospective|case[ -]?(?:control|series|stud|report)|longitudinal|qualitative"
+    r"|(?:^|(?:is|was|were|are) an? )(?:[\w-]+ ){0,2}(?:survey|questionnaire)"
+    r"|editorial|comment(?:ar|s?\b)|\bletters?\b|critique|opinion|discussion"
+    r"|roundtable|news(?:letter| (?:article|item|report))|guideline|\bbook|thes[ie]s"
+    r"|dissertation|(?:pre|before)[- ](?:and[- ])?(?:post|after)|time series|animal"
+    r"|in vitro|\bmouse\b|\brats?\b|pharmacokinetic|economic"
+    r"|cost-?(?:effect|analy|benefit)|model+ing"
+    r"|(?:secondary|post.?hoc|sub-?group|pooled|re-?|further)[ -]?analys"
+    r"|(?:primary|original|new) data|prevalence study|epidemiolog|descriptive"
+    r"|validation study|feasibility|diagnostic (?:accuracy|study)"
+    r"|not a (?:\w+ )?(?:trial|study)\b|study (?:design|type)|description of"
+    r"|laboratory|phase (?:i|1)\b|extension|errat|corrigend"
 )
 """Designs and kinds of publication that reviews of trials leave out."""
+
+_NO_INFORMATION = (
+    r"insufficient|not enough"
+    r"|(?:no|lack of|missing|unclear|incomplete|limited) (?:\w+ )?"
+    r"(?:data|information|results|details)"
+    r"|data (?:could |were |was |are |is )?(?:not|un)"
+    r"|unable to (?:obtain|contact|extract|retrieve|locate|find)"
+    r"|(?:could|can)(?: ?not|n't) be (?:obtained|retrieved|located|extracted|found)"
+    r"|full.?text|poster|abstract only|only (?:an |the )?abstract|conference"
+    r"|unpublished|not available|unavailable|no response|not found"
+)
+
+_INTERVENTION = (
+    r"intervention|exposure|\bdos(?:e|age|ing)|treatment|treated|therap|surg|technique"
+    r"|drug|medication|regimen|combination|administ|inject|vaccin|supplement|device"
+    r"|program|training|procedure|adjunct|concomitant|duration"
+)
+
+_POPULATION = (
+    r"population|participants?|patients?|diagnos|\baged?\b|child|adult|infant|neonat"
+    r"|newborn|pregnan|women|\bmen\b|elderly|healthy|volunteer|subjects?\b|indication"
+    r"|disease|disorder|illness|comorbid|people|students?\b"
+)
+
+_ONGOING = (
+    r"ongoing|protocol only|^(?:\w+ )?protocol\b|not yet (?:published|complete)"
+    r"|terminated|withdrawn(?! from)|abandoned|in progress|still recruiting"
+    r"|trial regist|awaiting (?:results|publication)"
+)
+
+_DATE = r"(?:published|publication|search)\w*[^.;]{0,30}\b(?:before|after|prior to)\b"
 
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (code, re.compile(pattern))
     for code, pattern in (
-        (
-            "ongoing",
-            (
-                r"ongoing|protocol only|^(?:\w+ )?protocol\b|not yet (?:published|complete)"
-                r"|terminated|withdrawn(?! from)|abandoned|in progress|still recruiting"
-                r"|trial regist|awaiting (?:results|publication)"
-            ),
-        ),
+        ("ongoing", _ONGOING),
         ("study_design", _DESIGNS),
         ("language", r"not (?:written |published )?in english|non-?english|translat"),
-        (
-            "date",
-            r"(?:published|publication|search)\w*[^.;]{0,30}\b(?:before|after|prior to)\b",
-        ),
+        ("date", _DATE),
         (
             "comparator",
             r"comparator|comparison|control (?:group|arm)|no (?:placebo|control)",
         ),
-        ("outcome", r"outcome|follow-?up|end-?point"),
-        (
-            "insufficient_information",
-            (
-                r"insufficient|not enough|(?:no|lack of|missing|unclear|incomplete|limited) "
-                r"(?:\w+ )?(?:data|information|results|details)|data (?:could |were |was |are "
-                r"|is )?(?:not|un)|unable to (?:obtain|contact|extract|retrieve|locate|find)"
-                r"|(?:could|can)(?: ?not|n't) be (?:obtained|retrieved|located|extracted|found)"
-                r"|full.?text|abstract only|only (?:an |the )?abstract|conference|unpublished"
-                r"|not available|unavailable|no response|not found"
-            ),
-        ),
-        (
-            "intervention",
-            (
-                r"intervention|exposure|\bdos(?:e|age|ing)|treatment|treated|therap|surg"
-                r"|technique|drug|medication|regimen|combination|administ|inject|vaccin"
-                r"|supplement|device|program|training|procedure|adjunct|concomitant|duration"
-            ),
-        ),
-        (
-            "population",
-            (
-                r"population|participants?|patients?|diagnos|\baged?\b|child|adult|infant"
-                r"|neonat|newborn|pregnan|women|\bmen\b|elderly|healthy|volunteer|subjects?\b"
-                r"|indication|disease|disorder|illness|comorbid|people|students?\b"
-            ),
-        ),
+        ("outcome", r"outcome|follow(?:-?ups?|ed (?:\w+ ){0,2}up)|end-?point"),
+        ("insufficient_information", _NO_INFORMATION),
+        ("intervention", _INTERVENTION),
+        ("population", _POPULATION),
         ("comparator", r"placebo|\bversus\b|\bvs\b|compar"),
         (
             "study_design",

@@ -121,7 +121,7 @@ def _tested(gap: Gap, draws: Draws) -> Gap:
     if found.beside is not None:
         beside = f"{found.beside.name}, if queries were independent: p "
         beside += f"{found.beside.p:.12g}"
-        gap = replace(gap, note="; ".join(filter(None, (gap.note, beside))))
+        gap = replace(gap, note="; ".join(filter(None, (beside, gap.note))))
     if found.own is None:
         return gap
     return replace(gap, p=found.own.p, test=found.own.name)

@@ -160,6 +160,9 @@ class Settings(BaseModel):
         description="size of a sample of the records: kinds and reviews keep their "
         "share; 0: all",
     )
+    min_clusters: int = Field(
+        10, ge=2, description="reviews below which a comparison of models is `too few`"
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

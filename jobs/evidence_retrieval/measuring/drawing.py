@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jobs.comparison.in_run import rule
 from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
@@ -45,6 +46,8 @@ class Draws:
         place = {post: i for i, post in enumerate(ids)}
         of_post = np.array([place.get(post, UNKNOWN) for post in queries.posts])
         self._settings = settings
+        self.seed = settings.boot_seed
+        self.rule = rule(settings)
         self._judged = judged
         self._size = len(queries)
         self._clusters: Clusters = of_post[queries.post].astype(np.intp)

@@ -28,7 +28,10 @@ MEANINGS: Mapping[str, str] = {
     "pool_recall": "The share of evidence sentences that are anywhere in the list.",
     "evidence_recall": "The share of evidence sentences that a reader is shown.",
     "evidence_precision": "The share of shown sentences that are evidence.",
-    "k.mean": "Sentences shown for a query (K), on average.",
+    "k.mean": "Sentences that a reader is shown for a query, on average: K, or all of "
+    "a post that has fewer.",
+    "k_nominal.mean": "The K that was selected or set for a query, on average; a post "
+    "may have fewer sentences.",
     "sentences_extracted": "All sentences that somebody has to read.",
     "screening_sensitivity": "The share of queries with evidence that are not "
     "skipped (NEG).",

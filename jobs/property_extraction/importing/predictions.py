@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.hub import table_file
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
@@ -69,7 +70,7 @@ class PredictionsImporter:
         if settings.truth is None:
             raise UsageError("Name the curated values: --truth FILE.")
         paths = tuple(prediction_files(named))
-        columns = mapped(settings, (*paths, settings.truth))
+        columns = mapped(settings, (*paths, table_file(settings.truth)))
         read = _Read(
             settings=settings, model=model, replicates=replicates, columns=columns
         )

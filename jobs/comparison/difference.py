@@ -23,11 +23,15 @@ from jobs.comparison.pairing import (
     Standing,
 )
 from jobs.metrics import (
+    ANY,
     FEW_CLUSTERS,
+    SHARE,
     Agreement,
     Difference,
     Interval,
+    Range,
     Ratio,
+    Redrawn,
     Resamples,
     agreement,
     auprc,
@@ -42,7 +46,6 @@ from jobs.metrics import (
     sign_flip,
 )
 from jobs.metrics.columns import Floats
-from jobs.metrics.resampled import ValueOf
 
 Verdict: TypeAlias = Literal["better", "worse", "undecided"]
 """Of B against A."""
@@ -199,12 +202,22 @@ _Sides: TypeAlias = tuple[Columns] | tuple[Columns, Columns]
 
 
 def _sums_interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+    within = _range(sides)
     *before, own = (
-        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)))
+        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)), within)
         for columns in sides
     )
     statistic = Difference(own, before[0]) if before else own
     return resamples.intervals([statistic])[0]
+
+
+def _range(sides: _Sides) -> Range:
+    """0 to 1 where no item of any side lies outside; else nobody knows."""
+    is_share = all(
+        bool(((columns.first >= 0) & (columns.first <= _below(columns))).all())
+        for columns in sides
+    )
+    return SHARE if is_share else ANY
 
 
 def _tests_of_mean(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
@@ -238,7 +251,7 @@ def _auprc(columns: Columns) -> float | None:
 
 
 def _area_interval(
-    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ValueOf],
+    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], Redrawn],
 ) -> Callable[[_Sides, _Drawn, Resamples], Interval]:
     def interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
         if not len(drawn.at):
@@ -247,7 +260,7 @@ def _area_interval(
         if not before:
             return resamples.interval_of(own)
         (a,) = before
-        return resamples.interval_of(lambda counts: own(counts) - a(counts))
+        return resamples.interval_of(own.minus(a))
 
     return interval
 

@@ -123,6 +123,10 @@ class Settings(Profiled):
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    interval: Literal["adjusted", "percentile"] = Field(
+        "adjusted",
+        description="adjusted for few clusters and rates near 0 or 1, or percentile",
+    )
     grounding: bool = Field(
         default=True, description="look predicted variants up in the text"
     )

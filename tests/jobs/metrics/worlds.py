@@ -123,7 +123,7 @@ def area(truth: float) -> World:
 
     def draw(rng: np.random.Generator, m: int) -> Redrawn:
         owner = np.repeat(np.arange(m), sizes(rng, m))
-        y = rng.random(len(owner)) < 0.4  # noqa: PLR2004
+        y = rng.random(len(owner)) < 0.4
         y[:2] = True, False
         score = apart * y + rng.normal(size=len(owner))
         score += shift**0.5 * rng.normal(size=m)[owner]

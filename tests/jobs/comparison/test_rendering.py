@@ -54,7 +54,7 @@ def test_the_table_of_a_match() -> None:
     assert "McNemar's p, if items were independent: v 1" in lines
     assert "only A has: a" in lines
     assert lines[-4].endswith(
-        "bootstrap by paper, B=100, seed=20260118, both sides drawn alike."
+        "by paper, B=100, seed=20260118, adjusted where that is too narrow."
     )
     assert lines[-3:] == [
         "p: side swaps by paper, sign flips by paper.",

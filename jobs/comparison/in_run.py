@@ -17,6 +17,7 @@ from jobs.comparison.difference import Compared
 from jobs.comparison.matching import Drawing, Side, all_compared
 from jobs.comparison.verdict import Rule, Verdict, standing_words
 from jobs.counted import counted
+from jobs.metrics.intervals import Form
 from runner.scorecard import Cell, Comparable
 
 
@@ -26,6 +27,7 @@ class Drawn(Protocol):
     boot_b: int
     boot_seed: int
     level: float
+    interval: Form
     min_clusters: int
 
 
@@ -40,6 +42,7 @@ def _drawing(settings: Drawn) -> Drawing:
         seed=settings.boot_seed,
         level=settings.level,
         min_clusters=settings.min_clusters,
+        form=settings.interval,
     )
 
 

@@ -17,6 +17,7 @@ from jobs.metrics import Agreement, Interval
 
 WIDTH = 80
 UNDEFINED = "n/a"
+FITTED = "adjusted"
 STANDING = "won/lost/tied, n"
 """Heads the counts of items on which B is better, worse and equal, and of all."""
 
@@ -198,9 +199,10 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
     compared = [each for match in made for each in match.compared]
     clusters = ", ".join(sorted({each.cluster for each in compared})) or "cluster"
     names = sorted({each.p_values.own.name for each in compared if each.p_values.own})
+    adjusted = ", adjusted where that is too narrow" if drawing.form == FITTED else ""
     yield (
         f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
-        f"by {clusters}, B={drawing.b}, seed={drawing.seed}, both sides drawn alike."
+        f"by {clusters}, B={drawing.b}, seed={drawing.seed}{adjusted}."
     )
     if names:
         yield f"p: {', '.join(names)}."

@@ -41,8 +41,8 @@ _FAULT = (
     r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate"
     r"|no (?:eligible|relevant|appropriate|suitable|valid)"
     r"|(?:not|n't)(?: \w+)? (?:eligible|relevant|appropriate|correct|suitable"
-    r"|applicable|valid|part of|of interest|of relevance|meet|fit|match|within|included|considered"
-    r"|assessed|measured|reported|evaluated|studied)"
+    r"|applicable|valid|part of|of interest|of relevance|meet|fit|match|within|included"
+    r"|considered|assessed|measured|reported|evaluated|studied)"
 )
 _SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
 """Between a fault and its noun: at most so many words, and no end of a clause."""

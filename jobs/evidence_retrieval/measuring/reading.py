@@ -19,6 +19,7 @@ from jobs.evidence_retrieval.measuring.measure import (
 from jobs.evidence_retrieval.measuring.ranked import Ranked
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.adjusted import NOT_NEGATIVE, PER_THOUSAND
 from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES, UNCERTAIN, gate_metrics
@@ -212,7 +213,7 @@ def _k_figures(
             n=len(k),
             subset=subset,
             definition=f"k@{version}({how}; {name})",
-            sampled=Quotient(rows=rows, above=k.astype(np.float64))
+            sampled=Quotient(rows=rows, above=k.astype(np.float64), range=NOT_NEGATIVE)
             if name == "mean" and rows is not None
             else None,
         )
@@ -290,5 +291,7 @@ def _per_thousand(stated: Stated, how: str) -> Iterator[Measure]:
             n=found.n,
             n_defined=int(below.sum()),
             definition=f"{path}@1(per 1000 {what}; {how})",
-            sampled=Quotient(rows=stated.rows, above=thousand, below=below),
+            sampled=Quotient(
+                rows=stated.rows, above=thousand, below=below, range=PER_THOUSAND
+            ),
         )

@@ -15,12 +15,12 @@ from jobs.evidence_retrieval.measuring.comparing import (
     RANKING_FAMILY,
     ranking_names,
 )
-from jobs.evidence_retrieval.measuring.criteria import BOOTSTRAP
 from jobs.evidence_retrieval.measuring.measure import Quotient
 from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Ints
+from jobs.metrics.intervals import without_interval
 from runner.scorecard import Comparable, ItemValues, Labels
 
 CURVES = ("auroc", "auprc")
@@ -44,11 +44,11 @@ def comparable(own: ModelResults) -> Comparable:
     made: dict[str, Callable[[], ItemValues]] = {}
     for path in (*CURVES, *ranking_names(block.settings), *SUMS):
         if path in known and "not recomputable" not in (known[path].note or ""):
-            definition = known[path].definition.partition(f"; {BOOTSTRAP}")[0]
+            definition = without_interval(known[path].definition)
             make = _curve if path in CURVES else _sums
             made[path] = partial(make, block, path, definition)
     if ACCURACY in known and block.gated is not None and block.gated.is_probability:
-        definition = known[ACCURACY].definition.partition(f"; {BOOTSTRAP}")[0]
+        definition = without_interval(known[ACCURACY].definition)
         made[ACCURACY] = partial(_right, block, definition)
     return made
 

@@ -9,10 +9,12 @@ import pytest
 
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.inputs.results import AgentResult
+from jobs.review_benchmark.measuring.pairs import pairs
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.scoring.comparable import comparable
 from runner.reply import Reply
 from tests.jobs.review_benchmark.agents import dataset_of, imported
 
@@ -125,11 +127,16 @@ def test_models_are_compared_on_the_reviews_that_both_have_done() -> None:
         _agent(["1"], ["2", "3"], review="CD1", label="b"),
     ]
     results = _results(reviews, agents)
-    (pair,) = results.pairs
+    columns = results.columns
+    given = results.dataset.settings
+    comparables = {model: comparable(results, own) for model, own in columns.items()}
+    (pair,) = pairs(columns, comparables, given)
     assert (pair.reviews, pair.dropped, pair.n) == (1, 1, 3)
     assert (pair.left_alone, pair.right_alone, pair.p) == (2, 0, 0.5)
     assert pair.p_holm == 0.5
-    gaps = {path: gap.value for path, gap in pair.gaps.items()}
+    gaps = {path: found.gap.value for path, found in pair.metrics.items()}
+    # one review of both has no winner, however far they are apart
+    assert {found.verdict for found in pair.metrics.values()} == {"too few"}
     assert gaps == {
         "macro.recall": pytest.approx(2 / 3),
         "macro.precision": 0.0,
@@ -148,6 +155,7 @@ def test_only_what_is_matched_alike_is_compared() -> None:
             "macro.recall",
             "macro.precision",
             "micro.recall",
+            "micro.precision",
         }
         values = card.comparable["x"]["micro.recall"]()
         assert values.first == [float(pmid == "7") for pmid in pmids]

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.metrics import Resamples
+from jobs.comparison.verdict import OPPOSITE
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Sheet
 from jobs.screening.measuring.pairs import Pair, pairs
 from jobs.screening.measuring.results import Column, measured
-from jobs.screening.measuring.view import View, text_rank
 from jobs.screening.measuring.wording import DRAWN_RATIO
+from jobs.screening.scoring.comparable import comparable
 from jobs.screening.settings import Settings
 from runner.scorecard import Metric
 from tests.jobs.screening.told_decisions import Said, sheet
@@ -202,11 +202,13 @@ def by_path(said: list[Any]) -> dict[str, Metric]:
 
 def paired(first: list[Said], second: list[Said]) -> Pair:
     found = sheet(first, second)
-    rank, given_to = text_rank(found.records), Settings()
-    views = {
-        own.model: View(found.records, own, given_to, rank) for own in found.decisions
-    }
-    (own,) = pairs(views, Resamples(found.records.reviews, 20))
+    given_to = Settings(boot_b=20, interval="percentile")
+    columns = measured(Dataset(settings=given_to), found).columns
+    (own,) = pairs(
+        {model: own.view for model, own in columns.items()},
+        {model: comparable(own) for model, own in columns.items()},
+        given_to,
+    )
     return own
 
 
@@ -228,11 +230,12 @@ def test_both_orders_of_two_models_give_mirrored_results(
     likely = min(1.0, 2 * worse / 2 ** sum(alone))
     assert left.p == (pytest.approx(likely, rel=1e-9) if left.n else None)
     assert left.p_holm == left.p
-    for a, b in (
-        (left.sensitivity, right.sensitivity),
-        (left.specificity, right.specificity),
-    ):
+    for path, one in left.metrics.items():
+        other = right.metrics[path]
+        a, b = one.gap.value, other.gap.value
         assert a == (None if b is None else -b)
-    ends = left.sensitivity_ends, right.sensitivity_ends
-    assert ends[0].lo == (None if ends[1].hi is None else -ends[1].hi)
+        lo, hi = one.gap.interval.lo, other.gap.interval.hi
+        assert lo == (None if hi is None else pytest.approx(-hi))
+        assert one.p_values == other.p_values
+        assert OPPOSITE[one.verdict] == other.verdict
     assert left.agreement.kappa == right.agreement.kappa

@@ -50,10 +50,10 @@ def notices(reported: Reported, course: Course) -> Iterator[str]:
 
 
 def headlines(reported: Reported) -> Iterator[Element]:
-    """The metrics with a meaning: one block each, one row a model."""
+    """The headline metrics: one block each, one row a model."""
     models = reported.scorecard.models
     paths = dict.fromkeys(
-        metric.path for own in models.values() for metric in own if metric.meaning
+        metric.path for own in models.values() for metric in own if metric.is_headline
     )
     if not paths:
         return

@@ -12,6 +12,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
+from jobs.screening.measures import MEASURES
 from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
@@ -47,7 +48,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         *results.findings,
     )
     return Scorecard(
-        models={model: own.metrics for model, own in results.columns.items()},
+        models={
+            model: MEASURES.describe(own.metrics)
+            for model, own in results.columns.items()
+        },
         summary=run_text(results, findings),
         headline=HEADLINE,
         worth_explaining=_missed_first(results),

@@ -129,13 +129,13 @@ class Measures:
         return None
 
     def _without_forms(self, path: str) -> Iterator[tuple[str, tuple[Part, ...]]]:
-        """The path whole, then without its forms, if all of these are declared."""
-        yield path, ()
+        """The path without its forms, if all of these are declared, then whole."""
         base, *forms = re.split("(?=~)", path)
         found = [self._forms.first(form) for form in forms]
         parts = tuple(each for each in found if each is not None)
         if forms and len(parts) == len(found):
             yield base, parts
+        yield path, ()
 
     def _read(self, path: str) -> tuple[Measure, tuple[Part, ...]] | None:
         """The measure and the scopes in front of it, the outermost last."""
@@ -180,8 +180,10 @@ class _Declared(Generic[_Value]):
 
     def __init__(self, declared: Mapping[str, _Value], slots: Slots) -> None:
         self._slots = slots
-        self._exact = {p: v for p, v in declared.items() if "{" not in p}
-        self._patterns = [
+        self._exact: dict[str, _Value] = {
+            p: v for p, v in declared.items() if "{" not in p
+        }
+        self._patterns: list[tuple[re.Pattern[str], _Value]] = [
             (_compiled(p, slots), v) for p, v in declared.items() if "{" in p
         ]
 
@@ -190,9 +192,9 @@ class _Declared(Generic[_Value]):
         if text in self._exact:
             return self._exact[text]
         for pattern, value in self._patterns:
-            found = pattern.fullmatch(text)
-            if found is not None:
-                return value.filled(self._words(found.groupdict()))
+            match = pattern.fullmatch(text)
+            if match is not None:
+                return value.filled(self._words(match.groupdict()))
         return None
 
     def _words(self, texts: Mapping[str, str]) -> dict[str, str]:
@@ -213,7 +215,7 @@ def _compiled(pattern: str, slots: Slots) -> re.Pattern[str]:
             texts = sorted(slots[name], key=len, reverse=True)
             inside = "|".join(map(re.escape, texts))
         else:
-            inside = "[^~]+?" if star else "[^.~]+?"
+            inside = ".+?" if star else "[^.~]+?"
         made.append(f"(?P<{name}>{inside}){re.escape(literal)}")
     return re.compile("".join(made), re.DOTALL)
 
@@ -229,7 +231,8 @@ def _sentence(measure: Measure, parts: tuple[Part, ...]) -> Words:
     meanings = [measure.meaning, *(part.meaning or part.name for part in parts)]
     name = ", ".join(filter(None, names))
     return Words(
-        name=name[:1].upper() + name[1:],
+        # a name such as nDCG keeps its letters
+        name=name[:1].upper() + name[1:] if name.split(" ")[0].islower() else name,
         meaning=f"{'; '.join(filter(None, meanings))}.",
         direction=next(
             (part.direction for part in reversed(parts) if part.direction is not None),

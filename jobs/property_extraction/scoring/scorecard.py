@@ -20,6 +20,7 @@ from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.differing import bookable
 from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.gathering.gathering import sheet_of
+from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import Results, measured
@@ -54,7 +55,10 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     lacking = LeftOut.of(results).note
     found = (*dataset.findings, *findings(results))
     return Scorecard(
-        models={model: own.metrics for model, own in results.columns.items()},
+        models={
+            model: MEASURES.describe(own.metrics)
+            for model, own in results.columns.items()
+        },
         summary=run_text(results, found),
         headline=HEADLINE,
         worth_explaining=_missed_most(results),

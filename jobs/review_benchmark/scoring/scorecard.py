@@ -14,6 +14,7 @@ from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.history.kept import kept
 from jobs.review_benchmark.history.lines import history_csv
+from jobs.review_benchmark.measures import MEASURES
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
@@ -51,7 +52,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
     models = {
-        model: (*own.metrics, *verdicts.get(model, ()))
+        model: MEASURES.describe((*own.metrics, *verdicts.get(model, ())))
         for model, own in columns.items()
     }
     noticed = (*results.findings, *findings(dataset, concluded))

@@ -22,7 +22,6 @@ def metrics(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         n=len(found.matches),
         n_defined=len(compared),
         definition=f"mean over reviews of {similarity}",
-        meaning="how alike the agent's conclusions are to the authors' own",
     )
     yield Metric(
         path="verdict.null",
@@ -90,5 +89,4 @@ def _passed(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         lo=ends.lo,
         hi=ends.hi,
         definition=f"passed_rate@1(passed / compared; Wilson, level={settings.level})",
-        meaning="share of its conclusions that count as the authors' own",
     )

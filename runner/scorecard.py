@@ -100,6 +100,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
     is_headline: bool = False  #: a report begins with it
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Columns in the words of a reader, such as "Sensitivity"; others by their name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,12 @@ class ItemValues:
     second: Sequence[float | None] | None = None
     definition: str  #: name@version; two that differ are not compared
     lower_is_better: bool = False
+    family: str = ""
+    """Metrics of one question, whose tests Holm corrects together.
+
+    All metrics that name none form one more family. A job names the families of the
+    metrics that its summary compares, so that `compare` gives the same corrected p.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,13 @@ if TYPE_CHECKING:
     help="Level of the intervals.",
 )
 @click.option(
+    "--min-clusters",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Documents below which no side is called better: the word is `too few`.",
+)
+@click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -93,11 +100,15 @@ def compare(
 ) -> int:
     """Compare models, runs or scorings on the items both have.
 
-    Every metric is given as B minus A with an interval. A side is RUN, RUN:MODEL, RUN@N
-    or RUN@N:MODEL, where N is the number of a recorded scoring. Two runs are compared
-    model by model; A alone, its models with each other; of several, every two. Runs are
-    scored from their logs, under their own settings or changed ones, a recorded scoring
-    under its own; no model is called and nothing is written into them.
+    Every metric is given as B minus A with an interval, a test and a verdict. B is
+    better or worse where the interval leaves 0 out and the corrected p is at most 1 -
+    level; below --min-clusters documents the word is `too few`.
+
+    A side is RUN, RUN:MODEL, RUN@N or RUN@N:MODEL, where N is the number of a recorded
+    scoring. Two runs are compared model by model; A alone, its models with each other;
+    of several, every two. Runs are scored from their logs, under their own settings or
+    changed ones, a recorded scoring under its own; no model is called and nothing is
+    written into them.
     """
     from jobs.comparison import matching, picture, rendering, replaying
     from jobs.comparison.costing import costed
@@ -119,7 +130,12 @@ def compare(
     runs = replaying.replayed(
         [each.source for each in named], given["runs_dir"], typed, SystemClock()
     )
-    drawing = matching.Drawing(b=given["b"], seed=given["seed"], level=given["level"])
+    drawing = matching.Drawing(
+        b=given["b"],
+        seed=given["seed"],
+        level=given["level"],
+        min_clusters=given["min_clusters"],
+    )
     made = matching.matches(replaying.pairs(named, runs), given["metrics"], drawing)
     listed = [
         matching.furthest(match, items, given["top"])

@@ -1,8 +1,8 @@
-"""The difference of one metric between two models: how large, how sure, tested how.
+"""The difference of one metric between two models: estimate, interval and test.
 
-Which statistic and which test a metric gets goes by its kind, in one table. A test that
-takes items as independent is the metric's test only where every item is a cluster of
-its own; elsewhere it stands beside the interval and is not corrected for.
+One table gives each kind of metric its statistic and its one test. The test respects
+clusters. A test that assumes independent items is the metric's own only where every
+item is a cluster of its own; elsewhere it is shown beside and never decides.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,8 @@ from jobs.comparison.pairing import (
     Paired,
     Standing,
 )
+from jobs.comparison.verdict import Verdict
 from jobs.metrics import (
-    FEW_CLUSTERS,
     Agreement,
     Difference,
     Interval,
@@ -34,34 +34,17 @@ from jobs.metrics import (
     auprc_of,
     auroc,
     auroc_of,
+    bootstrap_p,
     delong_paired,
     mcnemar,
     mean,
     ratio,
     round12,
     sign_flip,
+    swap_sides,
 )
 from jobs.metrics.columns import Floats
 from jobs.metrics.resampled import ValueOf
-
-Verdict: TypeAlias = Literal["better", "worse", "undecided"]
-"""Of B against A."""
-
-_VERDICTS: Mapping[tuple[bool, bool], Verdict] = {
-    (True, False): "better",
-    (True, True): "worse",
-    (False, False): "worse",
-    (False, True): "better",
-}
-"""By whether B is higher, and whether lower is better; of an interval without 0."""
-
-
-def verdict(interval: Interval, *, lower_is_better: bool) -> Verdict:
-    """What the interval of B minus A decides: nothing, unless 0 lies outside of it."""
-    lo, hi = interval.lo, interval.hi
-    if lo is None or hi is None or lo <= 0 <= hi:
-        return "undecided"
-    return _VERDICTS[lo > 0, lower_is_better]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +70,7 @@ class PValues:
     """The tests of one metric."""
 
     own: PValue | None = None  #: respects the clusters; the one that Holm corrects
-    beside: PValue | None = None  #: takes items as independent, though they are not
+    beside: PValue | None = None  #: assumes independent items, though they are not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,17 +86,14 @@ class Compared:
     standing: Standing | None  #: None: no item has a value by itself
     p_values: PValues
     agreement: Agreement | None  #: None: items are not right or wrong
+    family: str = ""  #: metrics whose tests are corrected together; "": the rest
     p_holm: float | None = None  #: of `p_values.own`, over the family
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether B is better, where the whole interval says so."""
-        return verdict(self.gap.interval, lower_is_better=self.lower_is_better)
+    verdict: Verdict = "undecided"  #: of B against A
 
     @property
     def is_from_few(self) -> bool:
-        """Whether so few clusters were drawn from that the interval says little."""
-        return self.overlap.clusters < FEW_CLUSTERS
+        """Whether there are too few clusters for a winner."""
+        return self.verdict == "too few"
 
 
 def gap(paired: Paired, resamples: Resamples) -> Gap:
@@ -156,14 +136,21 @@ def _drawn(paired: Paired) -> _Drawn:
     return _Drawn(at=at, clusters=len(paired.drawn))
 
 
-def p_values(paired: Paired, seed: int) -> PValues:
-    """What the kind of metric is tested with; nothing where no item is paired."""
+def p_values(paired: Paired, seed: int, resamples: Resamples | None = None) -> PValues:
+    """The tests of the metric's kind; none where no item is paired.
+
+    Args:
+        paired: both sides of the metric.
+        seed: of permutations that are drawn.
+        resamples: of the pairing's clusters, for kinds that are tested with them.
+    """
     if not paired.items:
         return PValues()
-    by_cluster, by_item = _KINDS[paired.values.kind].p_values(paired, seed)
-    if paired.is_clustered:
-        return PValues(own=by_cluster, beside=by_item)
-    return PValues(own=by_item or by_cluster)
+    by_cluster, by_item = _KINDS[paired.values.kind].tests
+    independent = by_item(paired) if by_item else None
+    if independent is not None and not paired.is_clustered:
+        return PValues(own=independent)
+    return PValues(own=by_cluster(paired, seed, resamples), beside=independent)
 
 
 def _mean(columns: Columns) -> float | None:
@@ -207,21 +194,36 @@ def _sums_interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interv
     return resamples.intervals([statistic])[0]
 
 
-def _tests_of_mean(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
+def _sign_flips(paired: Paired, seed: int, resamples: Resamples | None) -> PValue:
+    del resamples
     gaps = (paired.b.first - paired.a.first).tolist()
-    flips = PValue(
+    return PValue(
         name=f"sign flips by {paired.values.cluster}",
         p=round12(sign_flip(gaps, paired.clusters, seed)),
     )
+
+
+def _mcnemar(paired: Paired) -> PValue | None:
+    """McNemar's exact test; None where items are not right or wrong."""
     if not paired.is_right_or_wrong:
-        return flips, None
+        return None
     found = paired.standing()
-    return flips, PValue(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
+    return PValue(name="McNemar", p=round12(mcnemar(found.wins, found.losses).p))
 
 
-def _no_tests(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
-    del paired, seed
-    return None, None
+def _side_swaps(
+    paired: Paired, seed: int, resamples: Resamples | None
+) -> PValue | None:
+    del resamples
+    drawn = _drawn(paired)
+    a, b = (
+        Ratio(drawn.sums(side.first), drawn.sums(_below(side)))
+        for side in (paired.a, paired.b)
+    )
+    p = swap_sides(b, a, seed)
+    if p is None:
+        return None
+    return PValue(name=f"side swaps by {paired.values.cluster}", p=round12(p))
 
 
 def _scored(columns: Columns) -> tuple[Floats, Floats]:
@@ -252,24 +254,57 @@ def _area_interval(
     return interval
 
 
-def _tests_of_auroc(paired: Paired, seed: int) -> tuple[PValue | None, PValue | None]:
-    del seed
+def _delong(paired: Paired) -> PValue | None:
     labels, a = _scored(paired.a)
     found = delong_paired(labels, _scored(paired.b)[1], a)
-    return None, None if found is None else PValue(name="DeLong", p=round12(found.p))
+    return None if found is None else PValue(name="DeLong", p=round12(found.p))
+
+
+def _delong_by_cluster(
+    paired: Paired, seed: int, resamples: Resamples | None
+) -> PValue | None:
+    del seed, resamples
+    labels, a = _scored(paired.a)
+    found = delong_paired(labels, _scored(paired.b)[1], a, paired.clusters)
+    if found is None:
+        return None
+    return PValue(name=f"DeLong by {paired.values.cluster}", p=round12(found.p))
+
+
+def _bootstrapped(
+    paired: Paired, seed: int, resamples: Resamples | None
+) -> PValue | None:
+    """The test of an average precision, from the replicates of its interval."""
+    del seed
+    drawn = _drawn(paired)
+    if resamples is None or drawn.clusters < _FEWEST_DRAWN:
+        return None
+    a, b = (auprc_of(*_scored(side), drawn.at) for side in (paired.a, paired.b))
+    values = [b(block) - a(block) for block in resamples.multiplicities()]
+    p = bootstrap_p(np.concatenate(values)) if values else None
+    if p is None:
+        return None
+    return PValue(name=f"bootstrap by {paired.values.cluster}", p=round12(p))
+
+
+_FEWEST_DRAWN = 2
+"""Clusters without which every replicate is the sample itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
     value: Callable[[Columns], float | None]
     interval: Callable[[_Sides, _Drawn, Resamples], Interval]
-    p_values: Callable[[Paired, int], tuple[PValue | None, PValue | None]]
-    """One that respects clusters, and one that takes items as independent."""
+    tests: tuple[
+        Callable[[Paired, int, Resamples | None], PValue | None],
+        Callable[[Paired], PValue | None] | None,
+    ]
+    """One that respects clusters, and one that assumes independent items, if any."""
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "mean": _Kind(_mean, _sums_interval, _tests_of_mean),
-    "ratio": _Kind(_ratio, _sums_interval, _no_tests),
-    "auroc": _Kind(_auroc, _area_interval(auroc_of), _tests_of_auroc),
-    "auprc": _Kind(_auprc, _area_interval(auprc_of), _no_tests),
+    "mean": _Kind(_mean, _sums_interval, (_sign_flips, _mcnemar)),
+    "ratio": _Kind(_ratio, _sums_interval, (_side_swaps, None)),
+    "auroc": _Kind(_auroc, _area_interval(auroc_of), (_delong_by_cluster, _delong)),
+    "auprc": _Kind(_auprc, _area_interval(auprc_of), (_bootstrapped, None)),
 }

@@ -2,19 +2,22 @@
 
 A side is dominated by one that is at least as good, as cheap and as fast, and better in
 one of these, by what both are known for. Quality is that of the items which all sides
-have. That another's quality is higher is a point estimate: whether the interval of the
-difference decides it, too, stands beside.
+have. That another's quality is higher is a point estimate, so the verdict of the
+comparison of the two is given with it.
 """
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from jobs.comparison.difference import Level, Verdict, gap, level, verdict
+from jobs.comparison.difference import Level, level
 from jobs.comparison.expense import NOTHING_KNOWN, Expense
-from jobs.comparison.matching import Drawing, Match, Side
+from jobs.comparison.matching import Drawing, Match, Side, all_compared
 from jobs.comparison.pairing import Incomparable, Paired, pair
+from jobs.comparison.verdict import OPPOSITE, Verdict
 from runner.scorecard import ItemValues
 
 
@@ -23,7 +26,7 @@ class Dominance:
     """That another side is at least as good in all, and better in one."""
 
     by: Side
-    quality: Verdict  #: of that side against this one; never worse by more than chance
+    quality: Verdict  #: of that side against this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +103,14 @@ def front(
     ]
     lower_is_better = values[0].lower_is_better
 
-    def decided(own: int, other: int) -> Verdict:
-        paired = pair(values[own], values[other])
-        interval = gap(paired, draw(paired.drawn)).interval
-        return verdict(interval, lower_is_better=lower_is_better)
+    said = _verdicts(made, sides, path, drawing)
 
     def dominated(own: int) -> tuple[Dominance, ...]:
         return tuple(
-            Dominance(by=sides[other], quality=decided(own, other))
+            Dominance(
+                by=sides[other],
+                quality=said.get((sides[own].key, sides[other].key), "undecided"),
+            )
             for other in range(len(places))
             if dominates(places[other], places[own], lower_is_better=lower_is_better)
         )
@@ -122,6 +125,31 @@ def front(
             replace(place, dominated=dominated(at)) for at, place in enumerate(places)
         ),
     )
+
+
+_Key: TypeAlias = tuple[str, str]
+
+
+def _verdicts(
+    made: Sequence[Match], sides: Sequence[Side], path: str, drawing: Drawing
+) -> dict[tuple[_Key, _Key], Verdict]:
+    """The word on the second side against the first, for every two sides.
+
+    Two sides that were compared keep the comparison's word, so that one pair and
+    metric has one verdict. Others, such as different models of two runs, are compared
+    here.
+    """
+    found: dict[tuple[_Key, _Key], Verdict] = {}
+    asked = [(a, b) for a in sides for b in sides if a.key < b.key]
+    known = {frozenset((match.a.key, match.b.key)) for match in made}
+    rest = [(a, b) for a, b in asked if frozenset((a.key, b.key)) not in known]
+    more = all_compared(rest, (glob.escape(path),), drawing)
+    for match in (*made, *more):
+        for each in match.compared:
+            if each.path == path:
+                found[match.a.key, match.b.key] = each.verdict
+                found[match.b.key, match.a.key] = OPPOSITE[each.verdict]
+    return found
 
 
 def dominates(one: Place, other: Place, *, lower_is_better: bool) -> bool:

@@ -14,6 +14,7 @@ from jobs.comparison.difference import Compared, agreed, gap, p_values
 from jobs.comparison.labelling import Alike, alike
 from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
 from jobs.comparison.sides import Source
+from jobs.comparison.verdict import MIN_CLUSTERS, Rule
 from jobs.metrics import Resamples, holm, round12
 from runner.errors import UsageError
 from runner.scorecard import Comparable, Labels
@@ -46,11 +47,17 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """How intervals are drawn: replicates, seed and level."""
+    """How intervals are drawn, and when a difference has a winner."""
 
     b: int = 2000
     seed: int = 20260118
     level: float = 0.95
+    min_clusters: int = MIN_CLUSTERS
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of verdicts at this level."""
+        return Rule(level=self.level, min_clusters=self.min_clusters)
 
     def maker(self) -> Callable[[tuple[str, ...]], Resamples]:
         """The resamples of some clusters, the same ones whenever they are asked for."""
@@ -83,7 +90,7 @@ class Match:
 def matches(
     pairs: Iterable[tuple[Side, Side]], patterns: Sequence[str], drawing: Drawing
 ) -> tuple[Match, ...]:
-    """Every pair of sides; Holm's family are the tests of all of them together.
+    """Every pair of sides; Holm corrects each family of metrics over all of them.
 
     Args:
         pairs: A and B of each match.
@@ -94,22 +101,45 @@ def matches(
     Raises:
         UsageError: a pattern names no metric that both sides of some pair have.
     """
+    made = all_compared(pairs, patterns, drawing)
+    _all_found(patterns, made)
+    return made
+
+
+def all_compared(
+    pairs: Iterable[tuple[Side, Side]], patterns: Sequence[str], drawing: Drawing
+) -> tuple[Match, ...]:
+    """Like `matches`, also where nothing can be compared."""
     draw = drawing.maker()
     made = [_match(a, b, patterns, drawing.seed, draw) for a, b in pairs]
-    _all_found(patterns, made)
-    family = [each for match in made for each in match.compared]
-    owns = (each.p_values.own for each in family)
-    corrected = iter(holm([None if own is None else own.p for own in owns]))
-    return tuple(
-        replace(
-            match,
-            compared=tuple(
-                replace(each, p_holm=None if p is None else round12(p))
-                for each, p in zip(match.compared, corrected, strict=False)
-            ),
+    compared = [each for match in made for each in match.compared]
+    corrected = dict(zip(map(id, compared), _corrected(compared), strict=True))
+
+    def judged(each: Compared) -> Compared:
+        p_holm = corrected[id(each)]
+        word = drawing.rule.verdict(
+            each.gap.interval,
+            p_holm,
+            each.overlap.clusters,
+            lower_is_better=each.lower_is_better,
         )
-        for match in made
+        return replace(each, p_holm=p_holm, verdict=word)
+
+    return tuple(
+        replace(match, compared=tuple(map(judged, match.compared))) for match in made
     )
+
+
+def _corrected(compared: Sequence[Compared]) -> list[float | None]:
+    """The tests' p-values after Holm's correction within each family."""
+    found: list[float | None] = [None] * len(compared)
+    for family in dict.fromkeys(each.family for each in compared):
+        at = [n for n, each in enumerate(compared) if each.family == family]
+        owns = [compared[n].p_values.own for n in at]
+        ps = holm([None if own is None else own.p for own in owns])
+        for n, p in zip(at, ps, strict=True):
+            found[n] = None if p is None else round12(p)
+    return found
 
 
 def _match(
@@ -138,8 +168,9 @@ def _match(
                 overlap=paired.overlap,
                 gap=gap(paired, draw(paired.drawn)),
                 standing=paired.standing() if paired.has_item_values else None,
-                p_values=p_values(paired, seed),
+                p_values=p_values(paired, seed, draw(paired.drawn)),
                 agreement=agreed(paired),
+                family=paired.values.family,
             )
         )
     return Match(
@@ -153,14 +184,29 @@ def _match(
     )
 
 
+REST = "all other metrics"
+"""The family of metrics that name none, in words."""
+
+
+def families(made: Sequence[Match]) -> dict[str, int]:
+    """How many tests Holm corrects together, by family; that of the rest comes last."""
+    counts: dict[str, int] = {}
+    for each in (each for match in made for each in match.compared):
+        if each.p_values.own is not None:
+            counts[each.family] = counts.get(each.family, 0) + 1
+    rest = counts.pop("", 0)
+    name = REST if counts else "all metrics"
+    return {**counts, **({name: rest} if rest else {})}
+
+
 def family(made: Sequence[Match]) -> str:
-    """What Holm's correction is over."""
-    owns = [each.p_values.own for match in made for each in match.compared]
-    tests = len(owns) - owns.count(None)
-    return (
-        f"the {tests} {'test' if tests == 1 else 'tests'} of this comparison "
-        f"({len(made)} {'pair' if len(made) == 1 else 'pairs'} of models)"
-    )
+    """What Holm's correction is over, in words."""
+    tests = [
+        f"{name} ({n} {'test' if n == 1 else 'tests'})"
+        for name, n in families(made).items()
+    ]
+    pairs = f"{len(made)} {'pair' if len(made) == 1 else 'pairs'} of models"
+    return f"{pairs}, within: {', '.join(tests) or 'no test'}"
 
 
 def by_item(match: Match, path: str) -> Paired:

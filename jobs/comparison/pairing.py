@@ -33,11 +33,11 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Items by the side that is better on them, however little."""
+    """Items by outcome of B: better than A, however little, worse, or equal."""
 
-    wins: int  #: of B
-    ties: int
+    wins: int
     losses: int
+    ties: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Paired:
         if self.values.lower_is_better:
             a, b = b, a
         wins, losses = int(np.sum(b > a)), int(np.sum(b < a))
-        return Standing(wins=wins, ties=int(np.sum(b == a)), losses=losses)
+        return Standing(wins=wins, losses=losses, ties=int(np.sum(b == a)))
 
     def favour(self, gap: ItemGap) -> int:
         """1 where B is better on an item, -1 where it is worse, else 0."""

@@ -14,8 +14,12 @@ from jobs.comparison.pairing import ItemGap
 from jobs.metrics import Agreement
 from runner.scorecard import Cell
 
-SCHEMA = 2
-"""Of what `--json` prints; 1 had no such field, and said who is higher, not better."""
+SCHEMA = 3
+"""Of what `--json` prints.
+
+1 had no such field and said who is higher, not better; in 2 a verdict rested on the
+interval alone, and Holm's family were all tests of the command.
+"""
 
 
 def as_json(
@@ -97,6 +101,7 @@ def _metric(each: Compared) -> dict[str, Any]:
         "few": each.is_from_few,
         "test": None if own is None else {**asdict(own), "p_holm": each.p_holm},
         "beside": None if beside is None else asdict(beside),
+        "family": each.family,
         **asdict(each.overlap),
         "agreement": None if each.agreement is None else _agreement(each.agreement),
         "standing": None if each.standing is None else asdict(each.standing),
@@ -118,7 +123,7 @@ SIDES = ("run_a", "model_a", "run_b", "model_b")
 COLUMNS = (
     *(*SIDES, "metric", "a", "b", "difference"),
     *("lo", "hi", "verdict", "test", "p", "p_holm", "beside", "beside_p"),
-    *("n", "clusters", "only_a", "only_b", "undefined", "wins", "ties", "losses"),
+    *("n", "clusters", "only_a", "only_b", "undefined", "wins", "losses", "ties"),
     *("agreement", "kappa", "ac1", "cluster", "definition"),
 )
 """Of the file that `--csv` writes."""
@@ -176,7 +181,7 @@ def _row(each: Compared) -> tuple[Cell, ...]:
         *(overlap.n, overlap.clusters),
         *(overlap.only_a, overlap.only_b, overlap.undefined),
         *(
-            (standing.wins, standing.ties, standing.losses)
+            (standing.wins, standing.losses, standing.ties)
             if standing
             else (None, None, None)
         ),

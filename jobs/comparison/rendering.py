@@ -16,8 +16,10 @@ from jobs.metrics import Agreement, Interval
 
 WIDTH = 80
 UNDEFINED = "n/a"
+STANDING = "won/lost/tied"
+"""Heads the counts of items on which B is better, worse and equal."""
 
-_WIDTHS = (7, 7, 7, 18, 8, 7, 14)
+_WIDTHS = (5, 6, 6, 16, 7, 8, 5)
 _FRONT_WIDTHS = (7, 18, 14, 9)
 
 
@@ -51,7 +53,7 @@ def _match(match: Match, level: float) -> Iterator[str]:
         yield _one_line(f"{name}  {_name(side)}")
     yield ""
     interval = f"{100 * level:.4g}% interval"
-    yield _cells("A", "B", "B - A", interval, "p (Holm)", "n", "win/tie/loss")
+    yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", "n", STANDING)
     shared = [each for each in match.compared if each.overlap.n]
     for each in shared:
         verdict = _verdict(each)
@@ -80,26 +82,27 @@ def _name(side: Side) -> str:
 
 
 def _verdict(each: Compared) -> str:
-    """Whether B is better; whether lower is, and how few clusters say so."""
-    if each.verdict == "undecided":
-        return each.verdict
-    notes = ["lower is better"] if each.lower_is_better else []
-    if each.is_from_few:
-        notes.append(f"{each.overlap.clusters} {each.cluster}s only")
-    told = f"B {each.verdict}"
-    return f"{told} ({'; '.join(notes)})" if notes else told
+    """The word on B; how many clusters are too few, and whether lower is better."""
+    match each.verdict:
+        case "too few":
+            return f"too few ({each.overlap.clusters} {each.cluster}s)"
+        case "undecided":
+            return "undecided"
+        case word:
+            return f"B {word}{' (lower is better)' if each.lower_is_better else ''}"
 
 
 def _numbers(each: Compared) -> tuple[str, ...]:
-    gap, standing = each.gap, each.standing
+    gap, standing, own = each.gap, each.standing, each.p_values.own
     return (
         _number(gap.a),
         _number(gap.b),
         _signed(gap.value),
         _ends(gap.interval, _signed),
+        UNDEFINED if own is None else f"{own.p:.2g}",
         UNDEFINED if each.p_holm is None else f"{each.p_holm:.2g}",
         str(each.overlap.n),
-        f"{standing.wins}/{standing.ties}/{standing.losses}" if standing else "",
+        f"{standing.wins}/{standing.losses}/{standing.ties}" if standing else "",
     )
 
 
@@ -199,7 +202,9 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
         f"by {clusters}, B={drawing.b}, seed={drawing.seed}, both sides drawn alike."
     )
     if names:
-        yield f"p: {', '.join(names)}; Holm over {family(made)}."
+        yield f"p: {', '.join(names)}."
+        yield _one_line(f"p (Holm): over {family(made)}.")
+    yield f"{drawing.rule.sentence(clusters.partition(',')[0])}."
 
 
 def _number(value: float | None) -> str:

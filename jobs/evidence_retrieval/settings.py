@@ -231,6 +231,9 @@ class Settings(Profiled):
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    min_clusters: int = Field(
+        10, ge=2, description="posts below which a comparison of models is `too few`"
+    )
     target_auroc: float = Field(0.85, description="shown with pass or fail")
     target_auprc: float = Field(0.55, description="shown with pass or fail")
     target_ece: float = Field(0.05, description="upper bound")

@@ -131,7 +131,15 @@ from jobs.metrics.selective import (
     risk_coverage,
 )
 from jobs.metrics.sequential import Sequential
-from jobs.metrics.significance import McNemar, holm, mcnemar, noninferiority, sign_flip
+from jobs.metrics.significance import (
+    McNemar,
+    bootstrap_p,
+    holm,
+    mcnemar,
+    noninferiority,
+    sign_flip,
+    swap_sides,
+)
 from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
 __all__ = [
@@ -183,6 +191,7 @@ __all__ = [
     "aurc",
     "auroc",
     "auroc_of",
+    "bootstrap_p",
     "brier",
     "brier_decomposition",
     "brier_skill",
@@ -254,6 +263,7 @@ __all__ = [
     "sign_flip",
     "std",
     "string_ratio",
+    "swap_sides",
     "threshold_grid",
     "tnr_at_recall",
     "tpr_at_fpr",

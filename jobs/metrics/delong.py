@@ -2,12 +2,14 @@
 
 DeLong, DeLong and Clarke-Pearson, 1988, with mid-ranks (Sun and Xu, 2014). It assumes
 independent rows; where rows come in clusters it is printed beside the bootstrap, never
-instead.
+instead. The paired form takes clusters too, with Obuchowski's variance (1997), which
+adds placements up by cluster and equals DeLong's where every row is its own cluster.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -61,8 +63,17 @@ def delong(y: Column, score: Column, level: float = 0.95) -> Delong | None:
     )
 
 
-def delong_paired(y: Column, first: Column, second: Column) -> DelongPaired | None:
-    """Two scores of the same rows; None with fewer than two rows of a class."""
+def delong_paired(
+    y: Column,
+    first: Column,
+    second: Column,
+    groups: Sequence[str] | None = None,
+) -> DelongPaired | None:
+    """Two scores of the same rows; None with fewer than two rows of a class.
+
+    With *groups*, the cluster of each row, the variance is Obuchowski's, and a class
+    that lies in fewer than two clusters gives None.
+    """
     truth = labels("y", y)
     columns = (scores("first", first), scores("second", second))
     of_one_length(y=truth, first=columns[0], second=columns[1])
@@ -71,13 +82,45 @@ def delong_paired(y: Column, first: Column, second: Column) -> DelongPaired | No
     (above1, below1), (above2, below2) = (_placements(truth, c) for c in columns)
     apart = _mean(above1) - _mean(above2)
     above, below = above1 - above2, below1 - below2
-    se = math.sqrt(_covariance(above, above) + _covariance(below, below))
+    variance = (
+        _covariance(above, above) + _covariance(below, below)
+        if groups is None
+        else _clustered(truth, above - apart, below - apart, groups)
+    )
+    if variance is None:
+        return None
+    se = math.sqrt(max(0.0, variance))
     if not se:
         return DelongPaired(difference=apart, se=0.0, z=None, p=float(apart == 0))
     z = apart / se
     return DelongPaired(
         difference=apart, se=se, z=z, p=math.erfc(abs(z) / math.sqrt(2))
     )
+
+
+def _clustered(
+    truth: Bools, above: Floats, below: Floats, groups: Sequence[str]
+) -> float | None:
+    """Obuchowski's variance of an area, from placements less their mean.
+
+    None where a class lies in fewer than two clusters.
+    """
+    place = {group: at for at, group in enumerate(sorted(set(groups)))}
+    at = np.fromiter((place[group] for group in groups), np.intp, len(groups))
+    sums, sizes = [], []
+    for rows, column in ((truth, above), (~truth, below)):
+        sums.append(np.bincount(at[rows], weights=column, minlength=len(place)))
+        sizes.append(np.bincount(at[rows], minlength=len(place)))
+    with_rows = [int((size > 0).sum()) for size in sizes]
+    if min(with_rows) < _FEWEST:
+        return None
+    n = [int(size.sum()) for size in sizes]
+    own = sum(
+        k / (k - 1) * math.fsum(column * column) / size**2
+        for column, k, size in zip(sums, with_rows, n, strict=True)
+    )
+    m = len(place)
+    return own + 2 * m / (m - 1) * math.fsum(sums[0] * sums[1]) / (n[0] * n[1])
 
 
 def _is_too_small(truth: Bools) -> bool:

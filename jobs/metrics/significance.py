@@ -1,4 +1,4 @@
-"""Tests of differences: McNemar's, sign flips over clusters, Holm's correction."""
+"""Tests of differences: McNemar's, permutations by cluster, Holm's correction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.metrics.aggregate import ratio
-from jobs.metrics.intervals import Interval
+from jobs.metrics.columns import quotient
+from jobs.metrics.intervals import Interval, Ratio
 
 #: Differences no larger than this are rounding, not effects.
 NEGLIGIBLE = 1e-12
@@ -84,6 +85,77 @@ def sign_flip(
         for rows in _blocks(max(1, _BLOCK_SIGNS // m))
     )
     return (1 + extreme) / (_DRAWS + 1)
+
+
+def swap_sides(first: Ratio, second: Ratio, seed: int = 20260118) -> float | None:
+    """The p-value of a difference of two ratios of sums, permuting sides by cluster.
+
+    Under no difference either side could have given a cluster's sums, so each pattern
+    exchanges the two sides of some clusters and compares the absolute difference of the
+    ratios with the observed one. With equal denominators this is `sign_flip`. Patterns
+    are counted or drawn as there; one without a value counts as extreme. None where
+    the observed difference has no value; 1 where no cluster differs.
+
+    Args:
+        first: one number of each sum a cluster.
+        second: the other side, over the same clusters in the same order.
+        seed: of the draws.
+
+    Raises:
+        ValueError: where the lengths differ.
+    """
+    columns = [
+        np.asarray(column, dtype=np.float64)
+        for side in (first, second)
+        for column in (side.numerators, side.denominators)
+    ]
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError(f"sums of {[len(column) for column in columns]} clusters.")
+    above, below, above2, below2 = columns
+    differs = (abs(above - above2) > NEGLIGIBLE) | (abs(below - below2) > NEGLIGIBLE)
+    m = int(differs.sum())
+    # half of the sum of both sides stays; the signs move half of the difference
+    middles = (above + above2) / 2, (below + below2) / 2
+    halves = (above - above2)[differs] / 2, (below - below2)[differs] / 2
+    tops, bottoms = (math.fsum(column) for column in middles)
+
+    def gaps(signs: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        up, down = ((signs * half).sum(axis=1) for half in halves)
+        return np.abs(
+            quotient(tops + up, bottoms + down) - quotient(tops - up, bottoms - down)
+        )
+
+    observed = float(gaps(np.ones((1, m), dtype=np.int64))[0])
+    if math.isnan(observed):
+        return None
+    if not m:
+        return 1.0
+
+    def extreme(signs: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        return ~(gaps(signs) < observed - NEGLIGIBLE)
+
+    if m <= _EXACT_CLUSTERS:
+        return float(np.mean(extreme(_all_signs(m))))
+    rng = np.random.default_rng(seed)
+    count = sum(
+        int(np.sum(extreme(2 * rng.integers(0, 2, (rows, m)) - 1)))
+        for rows in _blocks(max(1, _BLOCK_SIGNS // m))
+    )
+    return (1 + count) / (_DRAWS + 1)
+
+
+def bootstrap_p(differences: npt.NDArray[np.float64]) -> float | None:
+    """The two-sided p-value that a statistic's resampled *differences* give.
+
+    Twice the share on the smaller side of 0, the observed sample counted once. For
+    statistics that neither permutation nor DeLong's test fits, such as the average
+    precision. Replicates without a value are left out; None where all are.
+    """
+    used = differences[~np.isnan(differences)]
+    if not len(used):
+        return None
+    tail = min(int(np.sum(used <= 0)), int(np.sum(used >= 0)))
+    return min(1.0, 2 * (1 + tail) / (1 + len(used)))
 
 
 def _blocks(rows: int) -> Iterator[int]:

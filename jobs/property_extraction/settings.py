@@ -219,6 +219,9 @@ class Settings(Profiled):
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
+    min_clusters: int = Field(
+        10, ge=2, description="papers below which a comparison of models is `too few`"
+    )
 
     @model_validator(mode="before")
     @classmethod

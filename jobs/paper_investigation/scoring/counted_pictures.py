@@ -101,7 +101,7 @@ class Counted:
     def differences(self, pairs: Sequence[Pair]) -> Iterator[Figure]:
         """What every two models differ by, average for average."""
         shown = [p for p in pairs if {p.left, p.right} <= {*self.models}]
-        paths = list(dict.fromkeys(path for pair in shown for path in pair.gaps))
+        paths = list(dict.fromkeys(path for pair in shown for path in pair.averages))
         if not paths:
             return
         names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in shown)
@@ -199,7 +199,8 @@ def _scattered(papers: Papers, series: int) -> Points:
 
 
 def _forest(pairs: Sequence[Pair], path: str) -> Points:
-    gaps = [pair.gaps.get(path) for pair in pairs]
+    found = [pair.averages.get(path) for pair in pairs]
+    gaps = [each.gap if each else None for each in found]
     return Points(
         x=tuple(gap.value if gap else None for gap in gaps),
         y=tuple(range(len(pairs))),

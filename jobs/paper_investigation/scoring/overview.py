@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from jobs.comparison.in_run import TESTED_COLUMNS, difference_cells, tested_cells
 from jobs.paper_investigation.record import Fact, Mode
 from jobs.paper_investigation.tallies.agreement import Agreement
 from jobs.paper_investigation.tallies.headline import AVERAGES
@@ -85,22 +86,24 @@ def pairs_table(pairs: Iterable[Pair], mode: Mode) -> Table:
             "accuracy_part",
             "questions",
             "mcnemar_p",
+            *(f"{path}_{name}" for path in averages for name in TESTED_COLUMNS),
         ),
         rows=tuple(tuple(_pair_cells(pair, averages)) for pair in pairs),
         caption="Differences a - b on papers scored by both; Holm over the pairs of "
-        "this table; McNemar's test takes questions as independent.",
+        "this table. Verdicts are on model_a and rest on the average's interval and "
+        "p_holm. sign_p and mcnemar_p are secondary and decide nothing: the sign test "
+        "counts papers, McNemar's test assumes independent questions.",
     )
 
 
-def _pair_cells(pair: Pair, averages: Iterable[str]) -> Iterator[Cell]:
+def _pair_cells(pair: Pair, averages: Sequence[str]) -> Iterator[Cell]:
     yield from (pair.left, pair.right, pair.papers, pair.only_left, pair.only_right)
     for path in averages:
-        gap = pair.gaps.get(path)
-        yield gap.value if gap else None
-        yield gap.interval.lo if gap else None
-        yield gap.interval.hi if gap else None
+        yield from difference_cells(pair.averages.get(path))
     yield from (pair.wins, pair.losses, pair.ties, pair.sign_p, pair.sign_p_holm)
     yield from (pair.recall_part, pair.accuracy_part, pair.questions, pair.mcnemar_p)
+    for path in averages:
+        yield from tested_cells(pair.averages.get(path))
 
 
 def agreement_tables(agreements: Iterable[Agreement]) -> tuple[Table, Table]:

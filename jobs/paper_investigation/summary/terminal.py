@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from jobs.comparison.in_run import tested_words
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import reasons
@@ -52,7 +53,7 @@ def run_text(results: Results) -> str:
         _title(results),
         _counts(survey, models),
         *_table(COLUMNS[survey.mode], models),
-        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.gaps),
+        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.averages),
         *_remarks(models),
         *_flips(survey),
         *_ungrounded(survey.models, results.grounding),
@@ -184,15 +185,14 @@ def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[
 
 
 def _pair(pair: Pair) -> str:
-    gap = pair.gaps[SCORE.path]
+    found = pair.averages[SCORE.path]
+    gap = found.gap
     value = "n/a" if gap.value is None else f"{gap.value:+.3f}"
     dropped = pair.only_left + pair.only_right
-    sign = "n/a" if pair.sign_p_holm is None else f"{pair.sign_p_holm:.2g}"
     return (
         f"{pair.left} - {pair.right}   score {value} "
         f"{interval(gap.interval.lo, gap.interval.hi)}   {pair.papers} papers"
-        f"{f' ({dropped} dropped)' if dropped else ''}, "
-        f"{pair.wins}/{pair.losses}/{pair.ties}, sign p (Holm) {sign}"
+        f"{f' ({dropped} dropped)' if dropped else ''}, {tested_words(found)}"
     )
 
 

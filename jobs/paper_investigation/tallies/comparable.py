@@ -42,6 +42,7 @@ def averaged(papers: Papers, average: Average) -> ItemValues:
         cluster="paper",
         first=papers.values(average.value),
         definition=average.definition,
+        family=average.path,
     )
 
 

@@ -1,26 +1,27 @@
 """Models against each other, on the papers and questions that both have.
 
-The headline of a pair is the difference of the paper score with its paired interval;
-it splits exactly into what recall and what question accuracy contribute. The sign test
-over papers respects that questions of a paper hang together; McNemar's over questions
-does not, and is secondary.
+Differences, tests and verdicts are those of `jobs.comparison`: the test of the paper
+score permutes signs by paper, as its interval is drawn by paper. The score's difference
+splits exactly into what recall and what question accuracy contribute. The sign test
+over papers asks another question, how often a model is ahead, and McNemar's over
+questions ignores that questions of a paper hang together; both are secondary and
+decide nothing.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from jobs.comparison.difference import Gap, gap
+from jobs.comparison.difference import Compared
+from jobs.comparison.in_run import Drawn, ModelPair, model_pairs
 from jobs.comparison.pairing import pair
-from jobs.metrics import Resamples, holm, mcnemar, mean, round12
+from jobs.metrics import holm, mcnemar, mean, round12
 from jobs.paper_investigation.tallies.ballots import Ballots
 from jobs.paper_investigation.tallies.breakdown import TOTAL
 from jobs.paper_investigation.tallies.comparable import averaged
 from jobs.paper_investigation.tallies.figures import Papers
 from jobs.paper_investigation.tallies.headline import RECALL, SCORE, Average
-from runner.scorecard import ItemValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,28 +33,20 @@ class Pair:
     papers: int  #: scored by both
     only_left: int  #: papers that only the left model has a score for
     only_right: int
-    gaps: Mapping[str, Gap] = field(default_factory=dict)  #: by the average's path
+    averages: Mapping[str, Compared]  #: left minus right, by the average's path
     wins: int = 0  #: papers with a higher score of the left model
     losses: int = 0
-    sign_p: float | None = None  #: exact, two-sided
+    sign_p: float | None = None  #: exact, two-sided; secondary
     sign_p_holm: float | None = None  #: corrected for the pairs of the run
     recall_part: float | None = None
     accuracy_part: float | None = None
     questions: int = 0  #: answered by both
-    mcnemar_p: float | None = None
+    mcnemar_p: float | None = None  #: secondary
 
     @property
     def ties(self) -> int:
         """Papers with equal scores."""
         return self.papers - self.wins - self.losses
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """One model item by item."""
-
-    averages: Mapping[str, ItemValues]  #: by path, over papers
-    verdicts: ItemValues  #: over questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,57 +56,57 @@ class Pairing:
     papers: Mapping[str, Papers]  #: by model; none in mode questions
     ballots: Ballots
     averages: tuple[Average, ...]  #: those that the mode has
-    draw: Callable[[Sequence[str]], Resamples]  #: the resamples of some papers
+    settings: Drawn
 
     def pairs(self, models: Sequence[str]) -> tuple[Pair, ...]:
         """Every two *models*, in order, with Holm's correction over all of them."""
-        columns = {model: self._columns(model) for model in models}
-        made = [
-            self._pair(left, right, columns[left], columns[right])
-            for left, right in itertools.combinations(models, 2)
-        ]
+        found = model_pairs(
+            {
+                model: {
+                    each.path: (lambda m=model, a=each: averaged(self.papers[m], a))
+                    for each in self.averages
+                }
+                for model in models
+            },
+            [each.path for each in self.averages],
+            self.settings,
+        )
+        made = [self._pair(each) for each in found]
         corrected = holm([each.sign_p for each in made])
         return tuple(
             replace(each, sign_p=_stored(each.sign_p), sign_p_holm=_stored(p))
             for each, p in zip(made, corrected, strict=True)
         )
 
-    def _columns(self, model: str) -> Columns:
-        papers = self.papers[model]
-        return Columns(
-            averages={each.path: averaged(papers, each) for each in self.averages},
-            verdicts=self.ballots.values(model, f"pipeline.{TOTAL}.accuracy"),
-        )
-
-    def _pair(self, left: str, right: str, a: Columns, b: Columns) -> Pair:
-        ours, theirs = self.papers[left], self.papers[right]
+    def _pair(self, found: ModelPair) -> Pair:
+        ours, theirs = self.papers[found.left], self.papers[found.right]
         shared = sorted(set(ours.scored) & set(theirs.scored))
-        # a comparison is B minus A, and here the left model's excess is asked for
-        paired = {path: pair(b.averages[path], own) for path, own in a.averages.items()}
-        verdicts = pair(b.verdicts, a.verdicts)
+        path = f"pipeline.{TOTAL}.accuracy"
+        verdicts = pair(
+            *(self.ballots.values(model, path) for model in (found.right, found.left))
+        )
         standing = verdicts.standing()
         made = Pair(
-            left=left,
-            right=right,
+            left=found.left,
+            right=found.right,
             papers=len(shared),
             only_left=len(ours.scored) - len(shared),
             only_right=len(theirs.scored) - len(shared),
-            gaps={
-                path: gap(both, self.draw(both.drawn)) for path, both in paired.items()
-            },
+            averages=found.metrics,
             questions=verdicts.overlap.n,
             mcnemar_p=_stored(mcnemar(standing.wins, standing.losses).p)
             if verdicts.items
             else None,
         )
-        if not shared or SCORE not in self.averages:
+        score = found.metrics.get(SCORE.path)
+        if not shared or score is None or score.standing is None:
             return made
-        scores = paired[SCORE.path].standing()
+        wins, losses = score.standing.wins, score.standing.losses
         return replace(
             _with_parts(made, ours, theirs, shared),
-            wins=scores.wins,
-            losses=scores.losses,
-            sign_p=mcnemar(scores.wins, scores.losses).p,
+            wins=wins,
+            losses=losses,
+            sign_p=mcnemar(wins, losses).p,
         )
 
 

@@ -130,7 +130,7 @@ class Survey:
             papers={model: tally.papers for model, tally in self.tallies.items()},
             ballots=self.ballots,
             averages=AVERAGES[self.mode],
-            draw=self.draw,
+            settings=self.lenses.chosen.settings,
         ).pairs(self.models)
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.comparison.in_run import (
+    TESTED_COLUMNS,
+    difference_cells,
+    tested_cells,
+)
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT
 from jobs.review_benchmark.measuring.metrics import MATCHED
+from jobs.review_benchmark.measuring.pairs import PAIRED
 from jobs.review_benchmark.measuring.results import Results
 from runner.scorecard import Cell, Table
 
@@ -93,7 +99,6 @@ def _review(results: Results, column: Column, review: str) -> tuple[Cell, ...]:
 
 
 def _comparison(results: Results) -> Table:
-    paths = tuple(results.pairs[0].gaps)
     return Table(
         name="comparison",
         columns=(
@@ -108,9 +113,10 @@ def _comparison(results: Results) -> Table:
             "mcnemar_p_holm",
             *(
                 name
-                for path in paths
+                for path in PAIRED
                 for name in (f"{path}.difference", f"{path}.lo", f"{path}.hi")
             ),
+            *(f"{path}.{name}" for path in PAIRED for name in TESTED_COLUMNS),
         ),
         rows=tuple(
             (
@@ -125,17 +131,20 @@ def _comparison(results: Results) -> Table:
                 own.p_holm,
                 *(
                     cell
-                    for path in paths
-                    for cell in (
-                        own.gaps[path].value,
-                        own.gaps[path].ends.lo,
-                        own.gaps[path].ends.hi,
-                    )
+                    for path in PAIRED
+                    for cell in difference_cells(own.metrics.get(path))
+                ),
+                *(
+                    cell
+                    for path in PAIRED
+                    for cell in tested_cells(own.metrics.get(path))
                 ),
             )
             for own in results.pairs
         ),
-        caption="Left minus right on the reviews that both have done; McNemar's exact "
-        "test is about the studies that only one of them included, corrected by Holm "
-        "over all pairs of this table.",
+        caption="Left minus right on the reviews that both have done. Each metric has "
+        "its own test by review, corrected by Holm over all pairs of this table, and a "
+        "verdict on the left model. McNemar's exact test of the studies that only one "
+        "included ignores that studies of a review hang together; it is secondary and "
+        "decides nothing.",
     )

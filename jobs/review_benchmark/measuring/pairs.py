@@ -1,32 +1,24 @@
-"""Models compared with each other, on the reviews that both have done."""
+"""Models compared with each other, on the reviews that both have done.
+
+Differences, tests and verdicts are those of `jobs.comparison`. McNemar's test over the
+truth papers ignores that the papers of a review hang together; it is shown beside them
+and decides nothing.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
 
-from jobs.metrics import (
-    Difference,
-    Interval,
-    Ratio,
-    holm,
-    mcnemar,
-    mean_of,
-    ratio,
-)
-from jobs.review_benchmark.measuring.benchmark import Benchmark
+from jobs.comparison.difference import Compared
+from jobs.comparison.in_run import ModelPair, model_pairs
+from jobs.metrics import holm, mcnemar
 from jobs.review_benchmark.measuring.column import Column
-from jobs.review_benchmark.measuring.drawing import Draws
+from jobs.review_benchmark.settings import Settings
+from runner.scorecard import Comparable
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
-    """Left minus right."""
-
-    value: float | None
-    ends: Interval  #: bootstrap by review, the same draws for both
+PAIRED = ("macro.recall", "macro.precision", "micro.recall", "micro.precision")
+"""What a summary compares; each of them is a question, and a family, of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +34,26 @@ class Pair:
     right_alone: int
     p: float | None  #: exact McNemar; None where they share no review
     p_holm: float | None = None  #: over all pairs of the run
-    gaps: Mapping[str, Gap]  #: by metric, such as `macro.recall`
+    metrics: Mapping[str, Compared]  #: of `PAIRED`, left minus right
 
 
-def pairs(columns: Sequence[Column], draws: Draws) -> tuple[Pair, ...]:
+def pairs(
+    columns: Mapping[str, Column],
+    comparables: Mapping[str, Comparable],
+    settings: Settings,
+) -> tuple[Pair, ...]:
     """Every pair of models, in their order."""
-    found = [_pair(left, right, draws) for left, right in combinations(columns, 2)]
+    found = [
+        _pair(each, columns[each.left], columns[each.right])
+        for each in model_pairs(comparables, PAIRED, settings)
+    ]
     corrected = holm([own.p for own in found])
     return tuple(
         replace(own, p_holm=p) for own, p in zip(found, corrected, strict=True)
     )
 
 
-def _pair(left: Column, right: Column, draws: Draws) -> Pair:
+def _pair(found: ModelPair, left: Column, right: Column) -> Pair:
     shared = tuple(review for review in left.benchmarks if review in right.benchmarks)
     included = [
         [match.included for review in shared for match in own.matches[review]]
@@ -63,67 +62,14 @@ def _pair(left: Column, right: Column, draws: Draws) -> Pair:
     both = list(zip(*included, strict=True))
     left_alone = sum(a and not b for a, b in both)
     right_alone = sum(b and not a for a, b in both)
-    gaps = _gaps(
-        [left.benchmarks[review] for review in shared],
-        [right.benchmarks[review] for review in shared],
-    )
-    ends = draws.of(shared).intervals(list(gaps.values()))
     return Pair(
-        left=left.model,
-        right=right.model,
+        left=found.left,
+        right=found.right,
         reviews=len(shared),
         dropped=len(left.benchmarks.keys() ^ right.benchmarks.keys()),
         n=len(both),
         left_alone=left_alone,
         right_alone=right_alone,
         p=mcnemar(left_alone, right_alone).p if both else None,
-        gaps={
-            path: Gap(value=_value(of), ends=each)
-            for (path, of), each in zip(gaps.items(), ends, strict=True)
-        },
+        metrics=found.metrics,
     )
-
-
-def _gaps(
-    left: Sequence[Benchmark], right: Sequence[Benchmark]
-) -> Mapping[str, Difference]:
-    both = [
-        (a.precision, b.precision)
-        if a.precision is not None and b.precision is not None
-        else (None, None)
-        for a, b in zip(left, right, strict=True)
-    ]
-    return {
-        "macro.recall": Difference(
-            *(mean_of([each.recall for each in side]) for side in (left, right))
-        ),
-        "macro.precision": Difference(
-            *(mean_of([pair[side] for pair in both]) for side in (0, 1))
-        ),
-        "micro.recall": Difference(
-            *(
-                Ratio(
-                    [each.found_and_included for each in side],
-                    [each.truth for each in side],
-                )
-                for side in (left, right)
-            )
-        ),
-        "micro.precision": Difference(
-            *(
-                Ratio(
-                    [each.credited for each in side],
-                    [each.included_rows for each in side],
-                )
-                for side in (left, right)
-            )
-        ),
-    }
-
-
-def _value(of: Difference) -> float | None:
-    left, right = (
-        ratio(math.fsum(side.numerators), math.fsum(side.denominators))
-        for side in (of.left, of.right)
-    )
-    return None if left is None or right is None else left - right

@@ -10,7 +10,7 @@ from jobs.review_benchmark.identity import matching_options, truth_hash
 from jobs.review_benchmark.measuring.column import Column, column
 from jobs.review_benchmark.measuring.drawing import Draws
 from jobs.review_benchmark.measuring.findings import findings
-from jobs.review_benchmark.measuring.pairs import Pair, pairs
+from jobs.review_benchmark.measuring.pairs import Pair
 from jobs.review_benchmark.rebuilt import Sheet
 from runner.scorecard import Finding
 
@@ -22,15 +22,15 @@ class Results:
     dataset: Dataset
     sheet: Sheet
     columns: Mapping[str, Column]  #: by model, in the run's order
-    pairs: tuple[Pair, ...]
     truth: Mapping[str, str]  #: hash of what is looked for, by review
     matching: str  #: how papers were matched, in one line
     database: str | None  #: hash of the papers; None of an import
     findings: tuple[Finding, ...]
+    pairs: tuple[Pair, ...] = ()  #: only a scorecard compares agents
 
 
 def measured(dataset: Dataset, sheet: Sheet) -> Results:
-    """Measure every agent, and their differences."""
+    """Measure every agent."""
     draws = Draws(settings=dataset.settings)
     reviews = {review.id: review for review in sheet.reviews}
     columns = {
@@ -48,7 +48,6 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         dataset=dataset,
         sheet=sheet,
         columns=columns,
-        pairs=pairs(tuple(columns.values()), draws),
         truth={review.id: truth_hash(review) for review in sheet.reviews},
         matching=matching_options(dataset.settings),
         database=None if database is None or sheet.imported else database.content_hash,

@@ -7,6 +7,7 @@ from functools import partial
 
 from jobs.review_benchmark.measuring.benchmark import Benchmark
 from jobs.review_benchmark.measuring.column import Column
+from jobs.review_benchmark.measuring.pairs import PAIRED
 from jobs.review_benchmark.measuring.results import Results
 from runner.scorecard import Comparable, ItemValues
 
@@ -33,7 +34,11 @@ def comparable(results: Results, column: Column) -> Comparable:
         # whatever an import holds was offered: its recalls are one
         if name in {"recall", "precision"} or not results.sheet.imported
     }
-    return {**made, "micro.recall": partial(_of_papers, results, column)}
+    return {
+        **made,
+        "micro.recall": partial(_of_papers, results, column),
+        "micro.precision": partial(_of_included, results, column),
+    }
 
 
 def _of_reviews(results: Results, column: Column, name: str) -> ItemValues:
@@ -45,6 +50,7 @@ def _of_reviews(results: Results, column: Column, name: str) -> ItemValues:
         cluster="review",
         first=[_MEASURES[name](own) for own in column.benchmarks.values()],
         definition=_definition(results, f"{name}@1(mean over reviews"),
+        family=_family(f"macro.{name}"),
     )
 
 
@@ -60,7 +66,27 @@ def _of_papers(results: Results, column: Column) -> ItemValues:
         cluster="review",
         first=[float(match.included) for _, match in matches],
         definition=_definition(results, "recall@1(pooled over reviews"),
+        family=_family("micro.recall"),
     )
+
+
+def _of_included(results: Results, column: Column) -> ItemValues:
+    """What each review adds to the pooled precision."""
+    reviews = list(column.benchmarks)
+    return ItemValues(
+        kind="ratio",
+        items=[_named(results, review) for review in reviews],
+        clusters=reviews,
+        cluster="review",
+        first=[float(own.credited) for own in column.benchmarks.values()],
+        second=[float(own.included_rows) for own in column.benchmarks.values()],
+        definition=_definition(results, "precision@1(pooled over reviews"),
+        family=_family("micro.precision"),
+    )
+
+
+def _family(path: str) -> str:
+    return path if path in PAIRED else ""
 
 
 def _named(results: Results, review: str) -> str:

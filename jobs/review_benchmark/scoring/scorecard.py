@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.review_benchmark.artifacts.benchmark_json import result_files
 from jobs.review_benchmark.artifacts.documents import documents
@@ -15,6 +15,7 @@ from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.history.kept import kept
 from jobs.review_benchmark.history.lines import history_csv
 from jobs.review_benchmark.measures import MEASURES
+from jobs.review_benchmark.measuring.pairs import pairs
 from jobs.review_benchmark.measuring.results import Results, measured
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
@@ -49,6 +50,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     sheet = sheet_of(dataset, answers)
     results = measured(dataset, sheet)
     columns = results.columns
+    comparables = {model: comparable(results, own) for model, own in columns.items()}
+    results = replace(results, pairs=pairs(columns, comparables, dataset.settings))
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
     models = {
@@ -86,7 +89,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         not_available=(*_not_available(results), *not_available(concluded)),
         missing=sheet.missing,
         stale=sheet.stale,
-        comparable={model: comparable(results, own) for model, own in columns.items()},
+        comparable=comparables,
         kept=remembered,
     )
 

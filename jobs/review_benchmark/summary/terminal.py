@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, padded, shortened, taken
+from jobs.comparison.in_run import tested_words
 from jobs.counted import counted
 from jobs.review_benchmark.matching.rules import METHODS
 from jobs.review_benchmark.measuring.column import Column
@@ -157,19 +158,19 @@ def _lost(results: Results) -> Iterator[str]:
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     for own in pairs[:MOST_PAIRS]:
-        gap = own.gaps["macro.recall"]
-        value = UNDEFINED if gap.value is None else f"{gap.value:+.3f}"
-        ends = (
+        found = own.metrics["macro.recall"]
+        value, ends = found.gap.value, found.gap.interval
+        recall = UNDEFINED if value is None else f"{value:+.3f}"
+        shown = (
             ""
-            if gap.ends.lo is None or gap.ends.hi is None
-            else f" [{gap.ends.lo:+.3f}, {gap.ends.hi:+.3f}]"
+            if ends.lo is None or ends.hi is None
+            else f" [{ends.lo:+.3f}, {ends.hi:+.3f}]"
         )
-        p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
-            f"{_name(own.left)} minus {_name(own.right)}  recall {value}{ends}  "
+            f"{_name(own.left)} minus {_name(own.right)}  recall {recall}{shown}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
-            f"p (McNemar, Holm) {p}  {counted(own.reviews, 'review')} "
-            f"({own.dropped} dropped)"
+            f"{counted(own.reviews, 'review')} ({own.dropped} dropped)  "
+            f"{tested_words(found)}"
         )
     if pairs[MOST_PAIRS:]:
         left = counted(len(pairs) - MOST_PAIRS, "more pair")

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.comparison.in_run import (
+    TESTED_COLUMNS,
+    difference_cells,
+    tested_cells,
+)
+from jobs.screening.measuring.pairs import PAIRED, SENSITIVITY, SPECIFICITY
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Cell, Table
 
@@ -143,6 +149,7 @@ def _comparison(results: Results) -> Table:
             "agreement",
             "kappa",
             "ac1",
+            *(f"{path}.{name}" for path in PAIRED for name in TESTED_COLUMNS),
         ),
         rows=tuple(
             (
@@ -154,20 +161,23 @@ def _comparison(results: Results) -> Table:
                 own.right_alone,
                 own.p,
                 own.p_holm,
-                own.sensitivity,
-                own.sensitivity_ends.lo,
-                own.sensitivity_ends.hi,
-                own.specificity,
-                own.specificity_ends.lo,
-                own.specificity_ends.hi,
+                *difference_cells(own.metrics.get(SENSITIVITY)),
+                *difference_cells(own.metrics.get(SPECIFICITY)),
                 own.agreement.percent,
                 own.agreement.kappa,
                 own.agreement.ac,
+                *(
+                    cell
+                    for path in PAIRED
+                    for cell in tested_cells(own.metrics.get(path))
+                ),
             )
             for own in results.pairs
         ),
-        caption="Left minus right, on the records that both decided; McNemar's exact "
-        "test is about being right, corrected by Holm over all pairs of this table.",
+        caption="Left minus right, on the records that both decided. Each metric has "
+        "its own test by review, corrected by Holm over all pairs of this table, and a "
+        "verdict on the left model. McNemar's exact test of being right ignores that "
+        "records of a review hang together; it is secondary and decides nothing.",
     )
 
 

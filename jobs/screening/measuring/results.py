@@ -11,7 +11,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Decisions, Sheet
 from jobs.screening.measuring.kinds import implied_contamination, kind_gaps
 from jobs.screening.measuring.limits import limits
-from jobs.screening.measuring.pairs import Pair, pairs
+from jobs.screening.measuring.pairs import Pair
 from jobs.screening.measuring.reasons import Reasons, reasons
 from jobs.screening.measuring.repeated import repeated
 from jobs.screening.measuring.strata import strata
@@ -54,12 +54,12 @@ class Results:
     sheet: Sheet
     columns: Mapping[str, Column]  #: by model, ensembles after them
     replicates: tuple[Column, ...]  #: single ones, where there are several
-    pairs: tuple[Pair, ...]
     findings: tuple[Finding, ...]
+    pairs: tuple[Pair, ...] = ()  #: only a scorecard compares models
 
 
 def measured(dataset: Dataset, sheet: Sheet) -> Results:
-    """Measure every model and ensemble, and their differences."""
+    """Measure every model and ensemble."""
     records, settings = sheet.records, dataset.settings
     draws = Resamples(
         records.reviews,
@@ -77,7 +77,6 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         sheet=sheet,
         columns={name: of(view) for name, view in views.items()},
         replicates=tuple(of(view) for view in singles),
-        pairs=pairs({name: views[name] for name in sheet.models}, draws),
         findings=tuple(limits(dataset, sheet)),
     )
 

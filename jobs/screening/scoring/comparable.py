@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from jobs.metrics.columns import Bools
+from jobs.screening.measuring.pairs import PAIRED
 from jobs.screening.measuring.results import Column
 from jobs.screening.measuring.view import UNDECIDED, View
 from jobs.screening.validation_set import record_key
@@ -38,7 +39,7 @@ def comparable(column: Column) -> Comparable:
         ("all.micro.accuracy", label >= 0),
         *_by_kind(view),
     ):
-        made[path] = partial(_of_records, view, rows, _definition(column, path))
+        made[path] = partial(_of_records, view, rows, path, _definition(column, path))
     for word in RANKING:
         path = f"all.macro.{word}"
         made[path] = partial(_of_reviews, column, word, _definition(column, path))
@@ -76,7 +77,7 @@ def _definition(column: Column, path: str) -> str:
     return column.by_path()[path].definition.partition(DRAWN)[0]
 
 
-def _of_records(view: View, rows: Bools, definition: str) -> ItemValues:
+def _of_records(view: View, rows: Bools, path: str, definition: str) -> ItemValues:
     """Whether each record is decided rightly; undefined where it is undecided."""
     records = view.records
     places = np.flatnonzero(rows).tolist()
@@ -95,6 +96,7 @@ def _of_records(view: View, rows: Bools, definition: str) -> ItemValues:
             for at in places
         ],
         definition=definition,
+        family=path if path in PAIRED else "",
     )
 
 

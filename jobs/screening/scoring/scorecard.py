@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jobs.screening.artifacts.long import LongFiles
@@ -13,6 +13,7 @@ from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.measures import MEASURES
+from jobs.screening.measuring.pairs import pairs
 from jobs.screening.measuring.results import Column, Results, measured
 from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
@@ -41,6 +42,9 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     found = screened(dataset, answers)
     sheet = sheet_of(dataset, answers, found)
     results = measured(dataset, sheet)
+    comparables = {model: comparable(own) for model, own in results.columns.items()}
+    views = {model: own.view for model, own in results.columns.items()}
+    results = replace(results, pairs=pairs(views, comparables, dataset.settings))
     files = LongFiles(results)
     findings = (
         *_of_inputs(dataset, answers),
@@ -63,7 +67,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         not_available=tuple(_not_available(results)),
         missing=sheet.missing,
         stale=sheet.stale,
-        comparable={model: comparable(own) for model, own in results.columns.items()},
+        comparable=comparables,
         labelled={
             model: partial(labels, own) for model, own in results.columns.items()
         },

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, shortened
+from jobs.comparison.in_run import tested_words
 from jobs.counted import counted
-from jobs.screening.measuring.pairs import Pair
+from jobs.screening.measuring.pairs import SENSITIVITY, SPECIFICITY, Pair
 from jobs.screening.measuring.results import Results
 from runner.scorecard import Finding, Metric
 from store.printable import printable
@@ -118,14 +119,23 @@ def _missed(results: Results) -> Iterator[str]:
 
 def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     for own in pairs:
-        p = UNDEFINED if own.p_holm is None else f"{own.p_holm:.2g}"
         yield (
             f"{_name(own.left)} minus {_name(own.right)}  "
-            f"sens {_signed(own.sensitivity)}  spec {_signed(own.specificity)}  "
-            f"kappa {_short(own.agreement.kappa)}  "
-            f"p (McNemar, Holm) {p}  {counted(own.n, 'record')} "
-            f"({own.dropped:,} dropped)"
+            f"{counted(own.n, 'record')} ({own.dropped:,} dropped)  "
+            f"kappa {_short(own.agreement.kappa)}"
         )
+        for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
+            found = own.metrics.get(path)
+            if found is not None:
+                ends = found.gap.interval
+                shown = (
+                    ""
+                    if ends.lo is None or ends.hi is None
+                    else f" [{ends.lo:+.2f}, {ends.hi:+.2f}]"
+                )
+                yield (
+                    f"  {word} {_signed(found.gap.value)}{shown}  {tested_words(found)}"
+                )
 
 
 def _implied(results: Results) -> Iterator[str]:

@@ -38,10 +38,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from runner.scorecard import Direction, Metric
+from runner.scorecard import Direction, Metric, Table
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]
 """By the name of a slot: the texts it takes in a path, and the words for each."""
+
+DEFINED = ".n_defined"
+"""Ends the name of a column that says how many items had a value of a metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,25 @@ class Measures:
         if path not in self._known:
             self._known[path] = self._composed(path)
         return self._known[path]
+
+    def titled(self, table: Table) -> Table:
+        """The table with the words of its columns that are paths of metrics.
+
+        A plain word such as `recall` is no path: it may mean another thing in a table.
+        """
+        found = {
+            column: self._title(column)
+            for column in table.columns
+            if re.search("[.@~_]", column)
+        }
+        return replace(table, titles={c: title for c, title in found.items() if title})
+
+    def _title(self, column: str) -> str:
+        path = column.removesuffix(DEFINED)
+        words = self.of(path)
+        if words is None:
+            return ""
+        return words.name if path == column else f"{words.name}, items with a value"
 
     def is_headline(self, path: str) -> bool:
         """Whether a report begins with the metric at *path*."""

@@ -21,8 +21,10 @@ A table is declared once and set in any form:
     >>> print(typeset([table], "latex").splitlines()[6])
     \begin{tabular}{lS[table-format=1.3]cS[table-format=3.0]}
 
-LaTeX uses booktabs, siunitx and, for long tables, longtable. Numbers stand in columns
-of type S, so that they align at the decimal point; an undefined one is n/a, never 0.
+LaTeX uses booktabs and siunitx; longtable for long tables, graphicx for wide ones, as
+the comment above each says. Numbers stand in columns of type S, so that they align at
+the decimal point; an undefined one is n/a, never 0. Keys are comments at the end of
+their row.
 """
 
 from __future__ import annotations
@@ -55,6 +57,13 @@ BLANK = "-"
 
 PAGE_ROWS = 45
 """Rows that fit a page of LaTeX; a longer table breaks over pages."""
+
+PAGE_WIDTH = 84
+"""Characters of small type that fit a line of LaTeX's article class, about; a wider
+table is scaled down."""
+
+WRAPPED = 40
+"""Characters of a cell of text in LaTeX that stay on one line."""
 
 FIXED = (0.001, 1000.0)
 """Sizes between which three decimals say enough."""
@@ -189,31 +198,57 @@ def _escaped(text: str) -> str:
 
 def _latex(sheet: Sheet) -> Iterator[str]:
     is_long = len(sheet.rows) > PAGE_ROWS
-    columns = list(map(_latex_column, sheet.columns, _by_column(sheet)))
+    by_column = list(zip(sheet.columns, _by_column(sheet), strict=True))
+    shown = [(column, cells) for column, cells in by_column if column.kind != "key"]
+    columns = [_latex_column(column, cells) for column, cells in shown]
     layout = "".join(layout for layout, _ in columns)
-    packages = "booktabs,longtable,siunitx" if is_long else "booktabs,siunitx"
-    yield f"% needs \\usepackage{{{packages}}}"
+    is_wide = not is_long and sum(map(_width, *zip(*shown, strict=True))) > PAGE_WIDTH
+    packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
+    packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
+    yield f"% needs \\usepackage{{{','.join(packages)}}}"
     named = f"{_tex(sheet.title)}{'. ' if sheet.note else ''}{_tex(sheet.note)}"
     caption = f"\\caption{{{named}}}"
     label = f"\\label{{tab:{_slug(sheet.title)}}}"
     if is_long:
+        yield "\\begingroup\\footnotesize"
         yield f"\\begin{{longtable}}{{{layout}}}"
         yield f"{caption}{label}\\\\"
     else:
         yield from ("\\begin{table}", "\\centering", caption, label, "\\small")
+        if is_wide:
+            yield "\\resizebox{\\linewidth}{!}{%"
         yield f"\\begin{{tabular}}{{{layout}}}"
     yield "\\toprule"
-    yield from _latex_heads(sheet.columns)
+    yield from _latex_heads([column for column, _ in shown])
     yield "\\midrule"
     if is_long:
         yield "\\endhead"
-    for row in zip(*(cells for _, cells in columns), strict=True):
-        yield f"{' & '.join(row)} \\\\"
+    keys = _latex_keys(by_column, len(sheet.rows))
+    rows = zip(*(own for _, own in columns), strict=True)
+    for row, key in zip(rows, keys, strict=True):
+        yield f"{' & '.join(row)} \\\\{key}"
     yield "\\bottomrule"
     if is_long:
-        yield "\\end{longtable}"
+        yield from ("\\end{longtable}", "\\endgroup")
     else:
-        yield from ("\\end{tabular}", "\\end{table}")
+        yield "\\end{tabular}%\n}" if is_wide else "\\end{tabular}"
+        yield "\\end{table}"
+
+
+def _latex_keys(
+    columns: Sequence[tuple[Column, Sequence[Cell]]], rows: int
+) -> list[str]:
+    """Each row's keys as a comment: they are for the writer, not for the page."""
+    kept = [cells for column, cells in columns if column.kind == "key"]
+    return [
+        "".join(f" % {_cell(cells[at], 'key')}" for cells in kept) for at in range(rows)
+    ]
+
+
+def _width(column: Column, cells: Sequence[Cell]) -> int:
+    """Characters that a column takes of a line, with its margin."""
+    texts = [column.name, *(_cell(cell, column.kind) for cell in cells)]
+    return min(max(map(len, texts)), WRAPPED) + 2
 
 
 def _by_column(sheet: Sheet) -> list[tuple[Cell, ...]]:
@@ -223,10 +258,10 @@ def _by_column(sheet: Sheet) -> list[tuple[Cell, ...]]:
 def _latex_column(column: Column, cells: Sequence[Cell]) -> tuple[str, list[str]]:
     """How a column is laid out, and its cells."""
     match column.kind:
-        case "text":
-            return "l", [_tex(_cell(cell, "text")) for cell in cells]
-        case "key":
-            return "l", [f"\\texttt{{{_tex(_cell(cell, 'key'))}}}" for cell in cells]
+        case "text" | "key":
+            texts = [_cell(cell, "text") for cell in cells]
+            is_long = max(map(len, texts), default=0) > WRAPPED
+            return "p{5.5cm}" if is_long else "l", [_tex(text) for text in texts]
         case "interval" | "changes":
             return "c", [_latex_ends(cell, column.kind) for cell in cells]
         case "number" | "change":
@@ -293,7 +328,9 @@ _SPECIAL = {
 
 def _tex(text: str) -> str:
     """Text that LaTeX prints as it is."""
-    return "".join(_SPECIAL.get(char, char) for char in text)
+    # after the end of a row, a bracket or a star would be an argument of it
+    guard = "{}" if text.startswith(("[", "*")) else ""
+    return guard + "".join(_SPECIAL.get(char, char) for char in text)
 
 
 def _slug(text: str) -> str:

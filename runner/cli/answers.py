@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 )
 @choices.no_report
 @choices.output_dir
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help="With --format: print that table of the scoring, or 'metrics' for all "
+    "metrics; repeatable.  [default: headline metrics, headline tables]",
+)
+@choices.as_form
 @choices.as_json
 @click.pass_context
 def score(
@@ -56,12 +65,15 @@ def score(
     that is never recorded.
     """
     from runner.cli import checks, session
+    from runner.errors import UsageError
     from runner.records import scoring
     from runner.records.render import headlines, metrics_json
     from runner.registry import load_job
     from store.runs import resolve
     from store.views import open_reader, run_started
 
+    if given["tables"] and given["form"] == "text":
+        raise UsageError("--table is for print: add --format markdown or latex.")
     under = checks.floors(least)
     folder = resolve(given["runs_dir"], run_name)
     if no_record or moment_name is not None:

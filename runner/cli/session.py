@@ -23,6 +23,7 @@ from runner.cli.speech import (
     ERROR,
     FAILED_TASKS,
     INTERRUPTED,
+    raw,
     record,
     tell,
     text,
@@ -36,7 +37,7 @@ from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
-from runner.records.overview import overview
+from runner.records.overview import overview, sheets
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.settings import resolve
@@ -325,6 +326,10 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
         names = scoring.artifacts if built is None else built
         _copy(scoring.folder, given["output_dir"], names)
     if given["as_json"]:
+        return
+    form = given.get("form", "text")
+    if form != "text":
+        raw(typeset(sheets(scoring.scorecard, given["tables"]), form))
         return
     if first := overview(scoring.scorecard):
         text(f"{typeset(first, 'text')}\n\n")

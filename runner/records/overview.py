@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from runner.errors import UsageError
 from runner.records.render import headlines
 from runner.scorecard import Cell as Value
 from runner.scorecard import Direction, Metric, Scorecard, Table
@@ -11,6 +12,15 @@ from runner.typeset import Cell, Column, Kind, Sheet
 
 MODELS = 3
 """Side by side in one table: more would not fit the width of a page."""
+
+METRICS = "metrics"
+"""The table of all metrics."""
+
+METRIC_COLUMNS = (
+    *("model", "metric", "name", "value", "lo", "hi", "n", "n_defined", "subset"),
+    *("direction", "meaning", "definition", "note"),
+)
+"""Of `metrics.csv`, where a job has no table of that name."""
 
 BETTER: Mapping[Direction, str] = {"higher": "higher", "lower": "lower", "neither": "-"}
 """Which values of a metric are better, as a cell."""
@@ -33,6 +43,60 @@ def overview(card: Scorecard) -> tuple[Sheet, ...]:
     )
 
 
+def sheets(card: Scorecard, names: Sequence[str] = ()) -> Iterator[Sheet]:
+    """The tables of a scoring for print.
+
+    Args:
+        card: whose.
+        names: of tables; none: headline metrics, and the tables a report begins with.
+
+    Raises:
+        UsageError: there is no such table, or its rows are in a file only.
+    """
+    known = {table.name: table for table in card.tables if table.rows}
+    for name in names:
+        if name != METRICS and name not in known:
+            raise UsageError(
+                f"--table {name}: there is no such short table; there are: "
+                f"{', '.join((METRICS, *known))}."
+            )
+    if not names:
+        yield from overview(card)
+        names = [table.name for table in known.values() if table.is_headline]
+    for name in names:
+        if name == METRICS:
+            yield from metrics_sheets(card)
+        else:
+            yield sheet_of(known[name])
+
+
+def metrics_table(card: Scorecard) -> Table:
+    """Every metric of every model, with all digits and words; a file of a scoring."""
+    return Table(
+        name=METRICS,
+        columns=METRIC_COLUMNS,
+        rows=tuple(
+            (
+                model,
+                metric.path,
+                metric.label,
+                metric.value,
+                metric.lo,
+                metric.hi,
+                metric.n,
+                metric.n_defined,
+                metric.subset,
+                metric.direction,
+                metric.meaning,
+                metric.definition,
+                metric.note,
+            )
+            for model, metrics in card.models.items()
+            for metric in metrics
+        ),
+    )
+
+
 def metrics_sheets(card: Scorecard) -> Iterator[Sheet]:
     """Every metric of each model."""
     for model, metrics in card.models.items():
@@ -40,13 +104,8 @@ def metrics_sheets(card: Scorecard) -> Iterator[Sheet]:
         yield _compared({model: own}, list(own), _level(card), title="All metrics")
 
 
-def sheet_of(table: Table, rows: Iterable[tuple[Value, ...]] | None = None) -> Sheet:
-    """A table of a scorecard, the ends of intervals in one column.
-
-    Args:
-        table: its columns have words where it has `titles`.
-        rows: instead of its own, where these are in a file.
-    """
+def sheet_of(table: Table) -> Sheet:
+    """A short table of a scorecard, the ends of intervals in one column."""
     names = table.columns
     ends = {
         name: (names.index(f"{name}.lo"), names.index(f"{name}.hi"))
@@ -55,18 +114,17 @@ def sheet_of(table: Table, rows: Iterable[tuple[Value, ...]] | None = None) -> S
     }
     within = {f"{name}.{end}" for name in ends for end in ("lo", "hi")}
     kept = [(at, name) for at, name in enumerate(names) if name not in within]
-    found = tuple(table.rows if rows is None else rows)
     columns: list[Column] = []
     for at, name in kept:
         title = table.titles.get(name, name)
-        kind: Kind = "number" if _is_numeric(row[at] for row in found) else "text"
+        kind: Kind = "number" if _is_numeric(row[at] for row in table.rows) else "text"
         columns.append(Column(name=title, kind=kind))
         if name in ends:
             columns.append(Column(name=f"{title}, interval", kind="interval"))
     return Sheet(
         title=table.name,
         columns=tuple(columns),
-        rows=tuple(tuple(_values(row, kept, ends)) for row in found),
+        rows=tuple(tuple(_values(row, kept, ends)) for row in table.rows),
         note=table.caption,
     )
 

@@ -24,6 +24,7 @@ class HeadlineMetric:
     """A metric of one model with what tells how sure it is."""
 
     path: str
+    name: str  #: what a reader calls it; the path where nobody named it
     model: str
     value: float | None  #: None: undefined
     n: int
@@ -101,6 +102,7 @@ def headline_of(records: list[Record]) -> Headline:
             metrics=tuple(
                 HeadlineMetric(
                     path=path,
+                    name=own["metrics"][path].get("name") or path,
                     model=model,
                     **{name: own["metrics"][path][name] for name in _FIELDS},
                 )

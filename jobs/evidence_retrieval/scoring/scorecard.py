@@ -15,6 +15,7 @@ from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.figures import Gallery
+from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
@@ -58,7 +59,16 @@ def score(
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
-        tables=(*tables, checks_table(sheet, contradictions), *long_files.tables()),
+        tables=tuple(
+            map(
+                MEASURES.titled,
+                (
+                    *tables,
+                    checks_table(sheet, contradictions),
+                    *long_files.tables(),
+                ),
+            )
+        ),
         findings=findings,
         artifacts=(
             *documents(sheet, (*sheet.findings, *contradictions), places),

@@ -12,6 +12,7 @@ from jobs.paper_investigation.artifacts import (
 )
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.scoring.details import Details
 from jobs.paper_investigation.scoring.findings import findings
 from jobs.paper_investigation.scoring.overview import (
@@ -74,7 +75,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         ),
         headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
-        tables=tuple(tables),
+        tables=tuple(map(MEASURES.titled, tables)),
         findings=noticed,
         figures=tuple(figures(counted, by_path, pairs)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),

@@ -59,7 +59,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         summary=run_text(results, findings),
         headline=HEADLINE,
         worth_explaining=_missed_first(results),
-        tables=(*short_tables(results), *files.tables()),
+        tables=tuple(map(MEASURES.titled, (*short_tables(results), *files.tables()))),
         findings=findings,
         figures=Gallery(results),
         details=_Details(files=files, verdicts=Verdicts(found=found, answers=answers)),

@@ -124,7 +124,7 @@ class Measures:
         words = self.of(path)
         if words is None:
             return ""
-        return words.name if path == column else f"{words.name}, items with a value"
+        return words.name if path == column else f"{words.name}, n with a value"
 
     def is_headline(self, path: str) -> bool:
         """Whether a report begins with the metric at *path*."""

@@ -321,7 +321,7 @@ _SPECIAL = {
     "<": "\\textless{}",
     ">": "\\textgreater{}",
     "|": "\\textbar{}",
-    '"': "\\textquotedbl{}",
+    "`": "\\textasciigrave{}",
     **{char: f"\\{char}" for char in "&%$#_{}"},
 }
 
@@ -330,7 +330,9 @@ def _tex(text: str) -> str:
     """Text that LaTeX prints as it is."""
     # after the end of a row, a bracket or a star would be an argument of it
     guard = "{}" if text.startswith(("[", "*")) else ""
-    return guard + "".join(_SPECIAL.get(char, char) for char in text)
+    escaped = "".join(_SPECIAL.get(char, char) for char in text)
+    # two hyphens would be set as one dash
+    return guard + escaped.replace("--", "-{}-")
 
 
 def _slug(text: str) -> str:

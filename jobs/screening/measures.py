@@ -228,9 +228,10 @@ MEASURES = Measures(
             direction="higher",
         ),
         "wss{level*}": Measure(
-            name="Work saved over sampling at {level}%",
-            meaning="Share of reading saved, beyond chance, when a person reads in the "
-            "model's order until {level}% of a review's papers are found",
+            name="WSS at {level}%",
+            meaning="Work saved over sampling: the share of reading saved, beyond "
+            "chance, when a person reads in the model's order until {level}% of a "
+            "review's papers are found",
             direction="higher",
         ),
         "tnr95": Measure(

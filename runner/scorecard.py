@@ -73,16 +73,19 @@ class Metric:
 
     @property
     def verdict(self) -> Literal["pass", "fail", "undecided"] | None:
-        """How it stands to its target; undecided: the interval lies on both sides."""
+        """How it stands to its target, decided by its interval and never by its value.
+
+        Pass and fail need the whole interval on one side of the bound. Without an
+        interval nothing is decided.
+        """
         if self.target is None or self.value is None:
             return None
-        ends = {
-            self.target.is_met(self.value if end is None else end)
-            for end in (self.lo, self.hi)
-        }
-        if len(ends) > 1:
+        if self.lo is None or self.hi is None:
             return "undecided"
-        return "pass" if ends == {True} else "fail"
+        met = {self.target.is_met(end) for end in (self.lo, self.hi)}
+        if len(met) > 1:
+            return "undecided"
+        return "pass" if met == {True} else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,6 +59,13 @@ if TYPE_CHECKING:
     help="Level of the intervals.",
 )
 @click.option(
+    "--interval",
+    type=click.Choice(["adjusted", "percentile"]),
+    default="adjusted",
+    show_default=True,
+    help="Adjusted for few clusters and rates near 0 or 1, or percentiles always.",
+)
+@click.option(
     "--min-clusters",
     type=click.IntRange(min=2),
     default=10,
@@ -138,6 +145,7 @@ def compare(
         seed=given["seed"],
         level=given["level"],
         min_clusters=given["min_clusters"],
+        form=given["interval"],
     )
     made = matching.matches(replaying.pairs(named, runs), given["metrics"], drawing)
     listed = [

@@ -24,10 +24,14 @@ from jobs.comparison.pairing import (
 )
 from jobs.comparison.verdict import Verdict
 from jobs.metrics import (
+    ANY,
+    SHARE,
     Agreement,
     Difference,
     Interval,
+    Range,
     Ratio,
+    Redrawn,
     Resamples,
     agreement,
     auprc,
@@ -44,7 +48,6 @@ from jobs.metrics import (
     swap_sides,
 )
 from jobs.metrics.columns import Floats
-from jobs.metrics.resampled import ValueOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +189,22 @@ _Sides: TypeAlias = tuple[Columns] | tuple[Columns, Columns]
 
 
 def _sums_interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+    within = _range(sides)
     *before, own = (
-        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)))
+        Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)), within)
         for columns in sides
     )
     statistic = Difference(own, before[0]) if before else own
     return resamples.intervals([statistic])[0]
+
+
+def _range(sides: _Sides) -> Range:
+    """0 to 1 where no item of any side lies outside; else nobody knows."""
+    is_share = all(
+        bool(((columns.first >= 0) & (columns.first <= _below(columns))).all())
+        for columns in sides
+    )
+    return SHARE if is_share else ANY
 
 
 def _sign_flips(paired: Paired, seed: int, resamples: Resamples | None) -> PValue:
@@ -240,7 +253,7 @@ def _auprc(columns: Columns) -> float | None:
 
 
 def _area_interval(
-    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ValueOf],
+    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], Redrawn],
 ) -> Callable[[_Sides, _Drawn, Resamples], Interval]:
     def interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
         if not len(drawn.at):
@@ -249,7 +262,7 @@ def _area_interval(
         if not before:
             return resamples.interval_of(own)
         (a,) = before
-        return resamples.interval_of(lambda counts: own(counts) - a(counts))
+        return resamples.interval_of(own.minus(a))
 
     return interval
 

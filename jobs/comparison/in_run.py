@@ -16,6 +16,8 @@ from typing import Protocol
 from jobs.comparison.difference import Compared
 from jobs.comparison.matching import Drawing, Side, all_compared
 from jobs.comparison.verdict import Rule, Verdict, standing_words
+from jobs.counted import counted
+from jobs.metrics.intervals import Form
 from runner.scorecard import Cell, Comparable
 
 
@@ -25,6 +27,7 @@ class Drawn(Protocol):
     boot_b: int
     boot_seed: int
     level: float
+    interval: Form
     min_clusters: int
 
 
@@ -39,6 +42,7 @@ def _drawing(settings: Drawn) -> Drawing:
         seed=settings.boot_seed,
         level=settings.level,
         min_clusters=settings.min_clusters,
+        form=settings.interval,
     )
 
 
@@ -115,20 +119,15 @@ def tested_cells(found: Compared | None) -> tuple[Cell, ...]:
     )
 
 
-def tested_words(found: Compared, *, standing: bool = True) -> str:
-    """The test and the verdict of one metric of a pair, for a line of a summary.
-
-    Args:
-        found: the metric.
-        standing: whether to count the items that were won, lost and tied.
-    """
+def in_words(found: Compared) -> str:
+    """The test, the items by outcome and the verdict, for a line of a summary."""
     own = found.p_values.own
     parts = [
         "no test"
         if own is None or found.p_holm is None
         else f"p {own.p:.2g} ({own.name}), Holm {found.p_holm:.2g}"
     ]
-    if standing and found.standing is not None:
+    if found.standing is not None:
         won = found.standing
         parts.append(standing_words(won.wins, won.losses, won.ties))
     return f"{', '.join(parts)}: {said(found)}"
@@ -138,5 +137,5 @@ def said(found: Compared) -> str:
     """The verdict as a phrase about the left model."""
     word: Verdict = found.verdict
     if word == "too few":
-        return f"too few {found.cluster}s ({found.overlap.clusters})"
+        return f"too few ({counted(found.overlap.clusters, found.cluster)})"
     return f"left {word}" if word in {"better", "worse"} else word

@@ -16,6 +16,7 @@ from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
 from jobs.comparison.sides import Source
 from jobs.comparison.verdict import MIN_CLUSTERS, Rule
 from jobs.metrics import Resamples, holm, round12
+from jobs.metrics.intervals import Form
 from runner.errors import UsageError
 from runner.scorecard import Comparable, Labels
 
@@ -60,6 +61,7 @@ class Drawing:
     seed: int = 20260118
     level: float = 0.95
     min_clusters: int = MIN_CLUSTERS
+    form: Form = "adjusted"
 
     @property
     def rule(self) -> Rule:
@@ -69,7 +71,9 @@ class Drawing:
     def maker(self) -> Callable[[tuple[str, ...]], Resamples]:
         """The resamples of some clusters, the same ones whenever they are asked for."""
         return lru_cache(maxsize=_KEPT_DRAWS)(
-            partial(Resamples, b=self.b, seed=self.seed, level=self.level)
+            partial(
+                Resamples, b=self.b, seed=self.seed, level=self.level, form=self.form
+            )
         )
 
 

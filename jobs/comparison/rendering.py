@@ -12,14 +12,16 @@ from jobs.comparison.difference import Compared
 from jobs.comparison.front import Front, Place
 from jobs.comparison.matching import Drawing, Match, Side, family
 from jobs.comparison.pairing import ItemGap
+from jobs.counted import counted
 from jobs.metrics import Agreement, Interval
 
 WIDTH = 80
 UNDEFINED = "n/a"
-STANDING = "won/lost/tied"
-"""Heads the counts of items on which B is better, worse and equal."""
+FITTED = "adjusted"
+STANDING = "won/lost/tied, n"
+"""Heads the counts of items on which B is better, worse and equal, and of all."""
 
-_WIDTHS = (5, 6, 6, 16, 7, 8, 5)
+_WIDTHS = (6, 6, 7, 18, 7, 8)
 _FRONT_WIDTHS = (7, 18, 14, 9)
 
 
@@ -53,7 +55,7 @@ def _match(match: Match, level: float) -> Iterator[str]:
         yield _one_line(f"{name}  {_name(side)}")
     yield ""
     interval = f"{100 * level:.4g}% interval"
-    yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", "n", STANDING)
+    yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", STANDING)
     shared = [each for each in match.compared if each.overlap.n]
     for each in shared:
         yield from _headed(_one_line(match.a.name(each.path)), _verdict(each))
@@ -95,7 +97,7 @@ def _verdict(each: Compared) -> str:
     """The word on B; how many clusters are too few, and whether lower is better."""
     match each.verdict:
         case "too few":
-            return f"too few ({each.overlap.clusters} {each.cluster}s)"
+            return f"too few ({counted(each.overlap.clusters, each.cluster)})"
         case "undecided":
             return "undecided"
         case word:
@@ -103,7 +105,8 @@ def _verdict(each: Compared) -> str:
 
 
 def _numbers(each: Compared) -> tuple[str, ...]:
-    gap, standing, own = each.gap, each.standing, each.p_values.own
+    gap, won, own = each.gap, each.standing, each.p_values.own
+    outcomes = f"{won.wins}/{won.losses}/{won.ties}" if won else "-"
     return (
         _number(gap.a),
         _number(gap.b),
@@ -111,8 +114,7 @@ def _numbers(each: Compared) -> tuple[str, ...]:
         _ends(gap.interval, _signed),
         UNDEFINED if own is None else f"{own.p:.2g}",
         UNDEFINED if each.p_holm is None else f"{each.p_holm:.2g}",
-        str(each.overlap.n),
-        f"{standing.wins}/{standing.losses}/{standing.ties}" if standing else "",
+        f"{outcomes}, {each.overlap.n}",
     )
 
 
@@ -207,9 +209,10 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
     compared = [each for match in made for each in match.compared]
     clusters = ", ".join(sorted({each.cluster for each in compared})) or "cluster"
     names = sorted({each.p_values.own.name for each in compared if each.p_values.own})
+    adjusted = ", adjusted where that is too narrow" if drawing.form == FITTED else ""
     yield (
         f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
-        f"by {clusters}, B={drawing.b}, seed={drawing.seed}, both sides drawn alike."
+        f"by {clusters}, B={drawing.b}, seed={drawing.seed}{adjusted}."
     )
     if names:
         yield f"p: {', '.join(names)}."

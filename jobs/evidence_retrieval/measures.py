@@ -52,12 +52,12 @@ _RATES: Mapping[str, tuple[str, str, Direction]] = {
     "fn": ("False negatives", "Queries with evidence that are not called so", "lower"),
     "sensitivity": (
         "Sensitivity",
-        "Share of queries with evidence that are called so",
+        "Share of queries with evidence called so",
         "higher",
     ),
     "specificity": (
         "Specificity",
-        "Share of queries without evidence that are not called so",
+        "Share of queries without evidence not called so",
         "higher",
     ),
     "fpr": (
@@ -67,7 +67,7 @@ _RATES: Mapping[str, tuple[str, str, Direction]] = {
     ),
     "precision": (
         "Precision",
-        "Share of the queries called so that have evidence",
+        "Share with evidence of the queries called so",
         "higher",
     ),
     "npv": (
@@ -109,16 +109,8 @@ _POSTS: Mapping[str, tuple[str, str, Direction]] = {
         "Posts that are left out, as a criterion has no score",
         "lower",
     ),
-    "exact_match": (
-        "Exact match",
-        "Share of posts with every criterion right",
-        "higher",
-    ),
-    "hamming_score": (
-        "Hamming score",
-        "Share of right decisions about criteria",
-        "higher",
-    ),
+    "exact_match": ("Exact match", "Share of posts with all criteria right", "higher"),
+    "hamming_score": ("Hamming score", "Share of right decisions", "higher"),
     "hamming_loss": ("Hamming loss", "Share of wrong decisions", "lower"),
     "micro_f1": ("Micro F1", "F1 over all decisions about criteria", "higher"),
     "jaccard_per_item": (
@@ -278,23 +270,25 @@ _PLAIN: Mapping[str, Measure] = {
     "n_candidates.mean": _measure(
         "Candidate sentences", "Sentences of a query's post, on average"
     ),
-    "k.{stat}": _measure(
-        "Selected K, {stat}", "Sentences selected for a query (K): {stat}"
-    ),
-    "k.{group}.{stat}": _measure(
-        "Selected K, {group}, {stat}",
-        "Sentences selected for a query (K), of {group}: {stat}",
-    ),
-    "k_shown.{stat}": _measure(
-        "Sentences shown, {stat}",
-        "Sentences shown for a query, K cut at the end of its list: {stat}",
-    ),
-    "k_shown.{group}.{stat}": _measure(
-        "Sentences shown, {group}, {stat}",
-        "Sentences shown for a query, K cut at the end of its list, of {group}: {stat}",
-    ),
+    **{
+        f"{key}{of}.{{stat}}": _measure(
+            f"{name}{', {group}' if of else ''}, {{stat}}",
+            f"{meaning}{', of {group}' if of else ''}: {{stat}}",
+            "lower",
+        )
+        for key, name, meaning in (
+            (
+                "k",
+                "Sentences shown",
+                "Sentences that a reader is shown for a query (K, or fewer)",
+            ),
+            ("k_nominal", "Nominal K", "K as it was selected or set for a query"),
+            ("k_shown", "Sentences listed", "K, cut at the end of a query's list"),
+        )
+        for of in ("", ".{group}")
+    },
     "sentences_extracted": _measure(
-        "Sentences to read", "Number of sentences that somebody has to read"
+        "Sentences to read", "Sentences that somebody has to read", "lower"
     ),
     "evidence_recall@{k}": _measure(
         "Evidence recall at {k}",

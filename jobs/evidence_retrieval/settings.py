@@ -234,6 +234,10 @@ class Settings(Profiled):
     min_clusters: int = Field(
         10, ge=2, description="posts below which a comparison of models is `too few`"
     )
+    interval: Literal["adjusted", "percentile"] = Field(
+        "adjusted",
+        description="adjusted for few clusters and rates near 0 or 1, or percentile",
+    )
     target_auroc: float = Field(0.85, description="shown with pass or fail")
     target_auprc: float = Field(0.55, description="shown with pass or fail")
     target_ece: float = Field(0.05, description="upper bound")

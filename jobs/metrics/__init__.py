@@ -6,6 +6,16 @@ what a metric is stands here.
 
 from __future__ import annotations
 
+from jobs.metrics.adjusted import (
+    ANY,
+    NOT_NEGATIVE,
+    PER_THOUSAND,
+    SHARE,
+    SIGNED,
+    Range,
+    Support,
+    clopper_pearson,
+)
 from jobs.metrics.aggregate import (
     Aggregate,
     aggregate,
@@ -88,12 +98,16 @@ from jobs.metrics.gate import (
 from jobs.metrics.intervals import (
     FEW_CLUSTERS,
     Difference,
+    Form,
     Interval,
     Ratio,
+    Redrawn,
     Resamples,
     mean_of,
     round12,
     wilson,
+    with_interval,
+    without_interval,
 )
 from jobs.metrics.multilabel import Multilabel, multilabel
 from jobs.metrics.prevalence import ppv_at_prevalence, ppv_columns
@@ -143,7 +157,12 @@ from jobs.metrics.significance import (
 from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
 __all__ = [
+    "ANY",
     "FEW_CLUSTERS",
+    "NOT_NEGATIVE",
+    "PER_THOUSAND",
+    "SHARE",
+    "SIGNED",
     "Aggregate",
     "Agreement",
     "Bin",
@@ -156,6 +175,7 @@ __all__ = [
     "Delong",
     "DelongPaired",
     "Difference",
+    "Form",
     "GateGrid",
     "GateMetrics",
     "Hits",
@@ -168,7 +188,9 @@ __all__ = [
     "OperatingPoint",
     "Platt",
     "Prf",
+    "Range",
     "Ratio",
+    "Redrawn",
     "ReplicateAgreement",
     "Resamples",
     "RiskCoverage",
@@ -177,6 +199,7 @@ __all__ = [
     "Selected",
     "Sequential",
     "Share",
+    "Support",
     "Term",
     "aggregate",
     "agreement",
@@ -196,6 +219,7 @@ __all__ = [
     "brier_decomposition",
     "brier_skill",
     "check_metrics",
+    "clopper_pearson",
     "cluster_index",
     "confusion",
     "coverage_at_risk",
@@ -269,5 +293,7 @@ __all__ = [
     "tpr_at_fpr",
     "tpr_of",
     "wilson",
+    "with_interval",
+    "without_interval",
     "wss",
 ]

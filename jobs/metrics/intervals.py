@@ -1,25 +1,57 @@
-"""Intervals: Wilson's for one proportion, and the bootstrap over clusters.
+"""Intervals over clusters: the percentile bootstrap, adjusted where that is too narrow.
 
 Rows of one document are not independent, so what is drawn with replacement is always
 the document, the cluster. One `Resamples` serves all statistics of a table and both
 sides of a difference: each replicate says how often every cluster was drawn, and a
 statistic is a ratio of sums over clusters, or the difference of two.
+
+A percentile interval of few clusters, or of a rate near 0 or 1, covers less than it
+says; one of clusters that all agree is a point. `adjusted` has the rules for those.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from jobs.metrics.exact import ExactColumn, Floats
+from jobs.metrics.adjusted import ANY, SHARE, Range, Rule, Sample, ends, jackknife
+from jobs.metrics.columns import as_value
+from jobs.metrics.drawn import (
+    Columns,
+    Counts,
+    Difference,
+    Ratio,
+    Redrawn,
+    Statistic,
+    mean_of,
+)
+from jobs.metrics.exact import Floats
 
-Counts: TypeAlias = npt.NDArray[np.uint8]
+__all__ = [
+    "Counts",
+    "Difference",
+    "Form",
+    "Interval",
+    "Ratio",
+    "Redrawn",
+    "Resamples",
+    "Statistic",
+    "mean_of",
+    "round12",
+    "wilson",
+    "with_interval",
+    "without_interval",
+]
+
+Form: TypeAlias = Literal["adjusted", "percentile"]
+"""How ends are made: by the rule for the sample at hand, or as percentiles always."""
 
 #: No matrix of replicates x clusters takes more bytes than this.
 MATRIX_BYTES = 64 << 20
@@ -30,6 +62,18 @@ FEW_CLUSTERS = 10
 
 #: An interval is flagged if more replicates than this share had no value.
 DROPPED_SHARE = 0.05
+
+#: From so many effective clusters on a percentile interval covers what it says, unless
+#: hits or misses are fewer than `COMMON`.
+MANY_CLUSTERS = 200
+
+#: Effective hits and misses from which the percentiles of many clusters are kept.
+COMMON = 30
+
+# Where a statistic is no ratio, leaving out more clusters one by one takes too long.
+_MOST_LEFT_OUT = 500
+
+_MARK = "; interval by "
 
 # Turned into doubles at a time; larger blocks fall out of the processor's cache.
 _BLOCK_BYTES = 4 << 20
@@ -47,33 +91,22 @@ class Interval:
     b: int = 0  #: bootstrap replicates asked for; 0: not a bootstrap interval
     b_used: int = 0  #: of them, those in which the statistic had a value
     flagged: bool = False  #: more than `DROPPED_SHARE` of them had none
+    how: str = ""  #: how it was made, for a definition; empty: it is of another kind
+
+    @property
+    def dropped(self) -> str:
+        """A note that many replicates had no value; empty where they had one."""
+        return f"undefined in {self.b - self.b_used} replicates" if self.flagged else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A sum over clusters divided by another, one number of each per cluster."""
-
-    numerators: Sequence[float] | Floats
-    denominators: Sequence[float] | Floats
+def with_interval(definition: str, interval: Interval) -> str:
+    """A metric's definition with how its interval was made."""
+    return f"{definition}; {interval.how}" if interval.how else definition
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """*left* minus *right* on the same replicates."""
-
-    left: Ratio
-    right: Ratio
-
-
-Statistic: TypeAlias = Ratio | Difference
-
-
-def mean_of(values: Sequence[float | None]) -> Ratio:
-    """The mean over the clusters whose value is not None."""
-    return Ratio(
-        [0.0 if value is None else value for value in values],
-        [value is not None for value in values],
-    )
+def without_interval(definition: str) -> str:
+    """The definition of the value alone: what two models must share."""
+    return definition.partition(_MARK)[0]
 
 
 def round12(value: float) -> float:
@@ -110,8 +143,10 @@ class Resamples:
     `integers(0, m, m)`, over the clusters in ascending order of their keys as text.
     Statistics give their numbers in the order of *keys*, whatever that is.
 
-    Ends are percentiles, linear between neighbours, at 12 significant digits. Fewer
-    than two clusters, or *b* = 0, give an undefined interval.
+    With *form* "percentile" ends are percentiles, linear between neighbours, and
+    undefined with fewer than two clusters. With "adjusted" they are percentiles where
+    many clusters and common hits and misses allow it, and go by `adjusted.ends`
+    elsewhere. Both are stored at 12 significant digits; *b* = 0 asks for none.
     """
 
     def __init__(
@@ -122,9 +157,12 @@ class Resamples:
         *,
         level: float = 0.95,
         cluster: str = "cluster",
+        form: Form = "adjusted",
     ) -> None:
-        self._order = sorted(range(len(keys)), key=keys.__getitem__)
-        for left, right in zip(self._order, self._order[1:], strict=False):
+        self._order = np.array(
+            sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp
+        )
+        for left, right in itertools.pairwise(self._order.tolist()):
             if keys[left] == keys[right]:
                 raise ValueError(f"keys names {keys[right]!r} twice, at index {right}.")
         self._seed = seed
@@ -132,29 +170,26 @@ class Resamples:
         self._asked = b
         self._b = b if len(keys) >= _MIN_CLUSTERS else 0
         self._cluster = cluster
-        is_small = self._b * len(keys) <= MATRIX_BYTES
-        self._kept = tuple(self._drawn()) if is_small else None
+        self._form = form
 
     @classmethod
     def of_rows(
-        cls, n: int, b: int = 2000, seed: int = 20260118, *, level: float = 0.95
+        cls,
+        n: int,
+        b: int = 2000,
+        seed: int = 20260118,
+        *,
+        level: float = 0.95,
+        form: Form = "adjusted",
     ) -> Resamples:
         """Draws of single rows in file order, as if they were independent."""
         width = len(str(n))
         keys = [f"{row:0{width}}" for row in range(n)]
-        return cls(keys, b, seed, level=level, cluster="row")
+        return cls(keys, b, seed, level=level, cluster="row", form=form)
 
-    @property
-    def definition(self) -> str:
-        """How the intervals were made, for a metric's definition."""
-        return (
-            f"percentile bootstrap by {self._cluster}, B={self._asked}, "
-            f"seed={self._seed}, level={self._level}"
-        )
-
-    def mean(self, values: Sequence[float | None]) -> Interval:
+    def mean(self, values: Sequence[float | None], within: Range = SHARE) -> Interval:
         """The interval of the mean over the clusters whose value is not None."""
-        return self.intervals([mean_of(values)])[0]
+        return self.intervals([mean_of(values, within)])[0]
 
     def ratio(
         self, numerators: Sequence[float], denominators: Sequence[float]
@@ -169,53 +204,70 @@ class Resamples:
         return self.intervals([Difference(mean_of(left), mean_of(right))])[0]
 
     def intervals(self, statistics: Sequence[Statistic]) -> tuple[Interval, ...]:
-        """The intervals of many statistics from one pass over the replicates.
+        """The intervals of many statistics, from one pass over the replicates.
 
         Raises:
             ValueError: where a column is not as long as the keys, or holds a number
                 that is not finite.
         """
-        columns = _Columns(self._order)
+        columns = Columns(self._order)
         evaluate = [columns.compiled(statistic) for statistic in statistics]
-        values = np.empty((len(evaluate), self._b))
+        adjusts = self._form == "adjusted" and self._asked
+        drawn = [
+            not adjusts or each.support.effective >= MANY_CLUSTERS
+            for each in statistics
+        ]
+        values = np.empty((sum(drawn), self._b))
         start = 0
-        for block in self.multiplicities():
+        for block in self.multiplicities() if any(drawn) else ():
             sums = columns.sums(block.astype(np.float64))
             end = start + len(block)
-            for row, value_of in zip(values, evaluate, strict=True):
+            wanted = itertools.compress(evaluate, drawn)
+            for row, value_of in zip(values, wanted, strict=True):
                 row[start:end] = value_of(sums)
             start = end
-        return tuple(map(self._interval, values))
+        rows = iter(values)
+        return tuple(
+            self._of_sums(each, next(rows) if is_drawn else None)
+            for each, is_drawn in zip(statistics, drawn, strict=True)
+        )
 
-    def interval_of(self, value_of: Callable[[Counts], Floats]) -> Interval:
-        """The interval of a statistic that is no ratio of sums.
+    def interval_of(self, statistic: Redrawn) -> Interval:
+        """The interval of a statistic that is no ratio of sums."""
+        return self.intervals_of([statistic])[0]
 
-        Args:
-            value_of: its value under each row of a block of `multiplicities`; NaN
-                where it has none.
-        """
-        return self.intervals_of([value_of])[0]
-
-    def intervals_of(
-        self, values_of: Sequence[Callable[[Counts], Floats]]
-    ) -> tuple[Interval, ...]:
-        """The intervals of many such statistics from one pass over the replicates."""
-        values = np.empty((len(values_of), self._b))
+    def intervals_of(self, statistics: Sequence[Redrawn]) -> tuple[Interval, ...]:
+        """The intervals of many such statistics, from one pass over the replicates."""
+        adjusts = self._form == "adjusted" and self._asked
+        leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
+        drawn = [
+            not leaves_out or each.support.effective >= MANY_CLUSTERS
+            for each in statistics
+        ]
+        values = np.empty((sum(drawn), self._b))
         start = 0
-        for block in self.multiplicities():
+        for block in self.multiplicities() if any(drawn) else ():
             end = start + len(block)
-            for row, value_of in zip(values, values_of, strict=True):
-                row[start:end] = value_of(block)
+            wanted = itertools.compress(statistics, drawn)
+            for row, each in zip(values, wanted, strict=True):
+                row[start:end] = each.value_of(block)
             start = end
-        return tuple(map(self._interval, values))
+        rows = iter(values)
+        return tuple(
+            self._of_curve(each, next(rows) if is_drawn else None)
+            for each, is_drawn in zip(statistics, drawn, strict=True)
+        )
 
     def band_of(
         self, value_of: Callable[[Counts], Floats], width: int
     ) -> tuple[Interval, ...]:
-        """The intervals of *width* numbers that one statistic yields side by side."""
+        """The percentiles of *width* numbers that one statistic yields side by side.
+
+        For the band around a curve in a picture.
+        """
         values = [value_of(block) for block in self.multiplicities()]
         columns = np.concatenate([np.empty((0, width)), *values])
-        return tuple(map(self._interval, columns.T))
+        return tuple(map(self._percentiles, columns.T))
 
     def multiplicities(self) -> Iterator[Counts]:
         """How often each cluster was drawn, in blocks of replicates x clusters.
@@ -223,7 +275,14 @@ class Resamples:
         Clusters stand in ascending order of their keys. For statistics that are no
         ratio of sums.
         """
-        yield from self._drawn() if self._kept is None else self._kept
+        if self._b * len(self._order) <= MATRIX_BYTES:
+            yield from self._kept
+        else:
+            yield from self._drawn()
+
+    @cached_property
+    def _kept(self) -> tuple[Counts, ...]:
+        return tuple(self._drawn())
 
     def _drawn(self) -> Iterator[Counts]:
         rng = np.random.default_rng(self._seed)
@@ -237,7 +296,70 @@ class Resamples:
                 row[:] = np.bincount(rng.integers(0, m, m), minlength=m)
             yield block
 
-    def _interval(self, values: Floats) -> Interval:
+    def _of_sums(self, statistic: Statistic, values: Floats | None) -> Interval:
+        if values is not None and not self._adjusts(statistic, values):
+            return self._percentiles(values)
+        value, without = statistic.left_out(self._order)
+        return self._adjusted(value, statistic, without)
+
+    def _of_curve(self, statistic: Redrawn, values: Floats | None) -> Interval:
+        m = len(self._order)
+        if values is None:
+            block = np.ones((m, m), dtype=np.uint8)
+            np.fill_diagonal(block, 0)
+            without = statistic.value_of(block) if m > 1 else np.full(m, np.nan)
+            return self._adjusted(_whole(statistic, m), statistic, without)
+        if not self._adjusts(statistic, values):
+            return self._percentiles(values)
+        return self._adjusted(_whole(statistic, m), statistic, spread=_spread(values))
+
+    def _adjusts(self, statistic: Statistic | Redrawn, values: Floats) -> bool:
+        """Whether the percentiles of these replicates are to be replaced."""
+        if self._form == "percentile" or not self._asked:
+            return False
+        middle, se = _spread(values)
+        if middle is None:
+            return False
+        found = Sample(
+            value=middle,
+            se=se,
+            df=1.0,
+            support=statistic.support,
+            range=_within(middle, statistic.range),
+        )
+        if not found.varies or statistic.support.effective < MANY_CLUSTERS:
+            return True
+        return found.range.is_bounded and found.rarer < COMMON
+
+    def _adjusted(
+        self,
+        value: float | None,
+        statistic: Statistic | Redrawn,
+        without: Floats | None = None,
+        spread: tuple[float | None, float] = (None, 0.0),
+    ) -> Interval:
+        """The interval from values without each cluster, or from the replicates'."""
+        by = f"interval by {self._cluster}"
+        if value is None:
+            return Interval(lo=None, hi=None, how=f"{by}: none, no value")
+        support, within = statistic.support, _within(value, statistic.range)
+        if without is not None:
+            found = jackknife(value, without, support, within)
+        else:
+            df = support.effective - 1
+            found = Sample(
+                value=value, se=spread[1], df=df, support=support, range=within
+            )
+        made = ends(found, self._level)
+        if made is None:
+            return Interval(lo=None, hi=None, how=f"{by}: none, nothing varies")
+        return Interval(
+            lo=round12(made.lo),
+            hi=round12(made.hi),
+            how=f"{by}: {_RULES[made.rule](found)}, level={self._level}",
+        )
+
+    def _percentiles(self, values: Floats) -> Interval:
         used = values[~np.isnan(values)]
         flagged = len(used) < (1 - DROPPED_SHARE) * len(values)
         lo = hi = None
@@ -245,53 +367,49 @@ class Resamples:
             tail = 50 * (1 - self._level)
             lo, hi = (round12(end) for end in np.percentile(used, (tail, 100 - tail)))
         return Interval(
-            lo=lo, hi=hi, b=self._asked, b_used=len(used), flagged=bool(flagged)
+            lo=lo,
+            hi=hi,
+            b=self._asked,
+            b_used=len(used),
+            flagged=bool(flagged),
+            how=f"interval by {self._cluster}: percentile bootstrap, B={self._asked}, "
+            f"seed={self._seed}, level={self._level}, B_used={len(used)}",
         )
 
 
-class _Columns:
-    """The distinct columns of many statistics, each summed once a block.
-
-    The means of a table share their denominators, so columns are told apart by being
-    the same object.
-    """
-
-    def __init__(self, order: Sequence[int]) -> None:
-        self._order = np.asarray(order, dtype=np.intp)
-        self._exact: dict[int, ExactColumn] = {}
-        self._held: list[Sequence[float] | Floats] = []  # so that no id is used twice
-
-    def sums(self, counts: Floats) -> dict[int, Floats]:
-        """Each column's sum under each row of *counts*."""
-        return {key: column.sums(counts) for key, column in self._exact.items()}
-
-    def compiled(self, statistic: Statistic) -> Callable[[dict[int, Floats]], Floats]:
-        """The statistic's values from the sums; NaN where it has none."""
-        if isinstance(statistic, Difference):
-            left, right = map(self.compiled, (statistic.left, statistic.right))
-            return lambda sums: left(sums) - right(sums)
-        above = self._added("numerators", statistic.numerators)
-        below = self._added("denominators", statistic.denominators)
-        return lambda sums: _quotients(sums[above], sums[below])
-
-    def _added(self, name: str, values: Sequence[float] | Floats) -> int:
-        key = id(values)
-        if key not in self._exact:
-            self._exact[key] = self._exact_column(name, values)
-            self._held.append(values)
-        return key
-
-    def _exact_column(self, name: str, values: Sequence[float] | Floats) -> ExactColumn:
-        m = len(self._order)
-        column = np.asarray(values, dtype=np.float64)
-        if len(column) != m:
-            raise ValueError(f"{name} has {len(column)} values for {m} keys.")
-        if (wrong := ~np.isfinite(column)).any():
-            index = int(np.argmax(wrong))
-            raise ValueError(f"{name} holds {column[index]} at index {index}.")
-        return ExactColumn(column[self._order], total_count=m)
+_RULES: Mapping[Rule, Callable[[Sample], str]] = {
+    "exact": lambda found: (
+        f"exact bound of {found.support.independent} that do not vary"
+        if not found.varies
+        else "exact bound of 1"
+    ),
+    "effective": lambda found: (
+        f"Wilson at the effective size, t with {found.df:.3g} df"
+    ),
+    "rare": lambda found: (
+        f"Clopper-Pearson at the effective size, t with {found.df:.3g} df"
+    ),
+    "t": lambda found: f"t with {found.df:.3g} df",
+}
+"""How the rule of `adjusted` is stated."""
 
 
-def _quotients(above: Floats, below: Floats) -> Floats:
-    undefined = np.full_like(above, np.nan)
-    return np.divide(above, below, out=undefined, where=below != 0)
+def _within(value: float, stated: Range) -> Range:
+    """The stated range, unless the value shows that it is another."""
+    slack = 1e-9
+    holds = stated.lowest - slack <= value <= stated.highest + slack
+    return stated if holds else ANY
+
+
+def _whole(statistic: Redrawn, m: int) -> float | None:
+    """The statistic of the sample itself."""
+    return as_value(statistic.value_of(np.ones((1, m), dtype=np.uint8))[0])
+
+
+def _spread(values: Floats) -> tuple[float | None, float]:
+    """The middle of the replicates and their standard deviation."""
+    used = values[~np.isnan(values)]
+    if not len(used):
+        return None, 0.0
+    middle = math.fsum(used) / len(used)
+    return middle, math.sqrt(math.fsum((used - middle) ** 2) / len(used))

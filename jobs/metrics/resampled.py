@@ -2,7 +2,7 @@
 
 Each function prepares a statistic for `Resamples.interval_of`: it is given blocks of
 multiplicities (replicates x clusters) and returns the value of every replicate, NaN
-where there is none. A difference of two models is `lambda c: first(c) - second(c)`.
+where there is none. The difference of two models is `first.minus(second)`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics.adjusted import Support
 from jobs.metrics.calibration import Closed, bin_of
 from jobs.metrics.columns import (
     Column,
@@ -23,7 +24,7 @@ from jobs.metrics.columns import (
     quotient,
     scores,
 )
-from jobs.metrics.intervals import Counts
+from jobs.metrics.drawn import Counts, Redrawn
 
 ValueOf: TypeAlias = Callable[[Counts], Floats]
 
@@ -87,10 +88,24 @@ def _undefined(block: Counts) -> Floats:
     return np.full(len(block), np.nan)
 
 
-def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
+def _classes(y: Column, cluster: npt.NDArray[np.intp]) -> Support:
+    """The clusters with positives and with negatives."""
+    truth = labels("y", y)
+    size = int(cluster.max(initial=-1)) + 1
+    positives, negatives = (
+        np.bincount(cluster[rows], minlength=size).astype(np.float64)
+        for rows in (truth, ~truth)
+    )
+    return Support.of_classes(positives, negatives)
+
+
+_NOBODY = Redrawn(_undefined, Support(effective=0.0, independent=0))
+
+
+def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> Redrawn:
     """The area under the ROC curve of each replicate."""
     if not len(y):
-        return _undefined
+        return _NOBODY
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -99,7 +114,7 @@ def auroc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf
         twice = (negatives * (2 * above - positives)).sum(axis=1)
         return quotient(twice, 2 * above[:, -1] * negatives.sum(axis=1))
 
-    return rows.by_parts(areas)
+    return Redrawn(rows.by_parts(areas), _classes(y, cluster))
 
 
 def tpr_of(
@@ -126,10 +141,10 @@ def tpr_of(
     return rows.by_parts(sensitivities)
 
 
-def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf:
+def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> Redrawn:
     """The average precision of each replicate."""
     if not len(y):
-        return _undefined
+        return _NOBODY
     rows = _Sorted(y, score, cluster)
 
     def areas(block: Counts) -> Floats:
@@ -139,7 +154,7 @@ def auprc_of(y: Column, score: Column, cluster: npt.NDArray[np.intp]) -> ValueOf
         precision = np.divide(tp, seen, out=np.zeros(tp.shape), where=seen > 0)
         return quotient((positives * precision).sum(axis=1), tp[:, -1])
 
-    return rows.by_parts(areas)
+    return Redrawn(rows.by_parts(areas), _classes(y, cluster))
 
 
 def ece_of(
@@ -150,7 +165,7 @@ def ece_of(
     *,
     closed: Closed = "right",
     drop_one: bool = False,
-) -> ValueOf:
+) -> Redrawn:
     """The expected calibration error of each replicate, under `ece`'s options."""
     truth, column = labels("y", y), probabilities("p", p)
     of_one_length(y=truth, p=column, cluster=cluster)
@@ -170,4 +185,4 @@ def ece_of(
         apart = np.abs(np.einsum("ij,jk->ik", drawn, gaps)).sum(axis=1)
         return quotient(apart, np.einsum("ij,j->i", drawn, sizes))
 
-    return errors
+    return Redrawn(errors, Support.of(sizes))

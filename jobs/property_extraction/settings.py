@@ -222,6 +222,10 @@ class Settings(Profiled):
     min_clusters: int = Field(
         10, ge=2, description="papers below which a comparison of models is `too few`"
     )
+    interval: Literal["adjusted", "percentile"] = Field(
+        "adjusted",
+        description="adjusted for few clusters and rates near 0 or 1, or percentile",
+    )
 
     @model_validator(mode="before")
     @classmethod

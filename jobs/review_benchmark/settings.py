@@ -149,6 +149,10 @@ class Settings(BaseModel):
     min_clusters: int = Field(
         10, ge=2, description="reviews below which a comparison of models is `too few`"
     )
+    interval: Literal["adjusted", "percentile"] = Field(
+        "adjusted",
+        description="adjusted for few clusters and rates near 0 or 1, or percentile",
+    )
 
     @property
     def least_score(self) -> float:

@@ -157,6 +157,10 @@ class Settings(BaseModel):
     min_clusters: int = Field(
         10, ge=2, description="reviews below which a comparison of models is `too few`"
     )
+    interval: Literal["adjusted", "percentile"] = Field(
+        "adjusted",
+        description="adjusted for few clusters and rates near 0 or 1, or percentile",
+    )
     limit: int = Field(0, ge=0, description="first records of the set alone; 0: all")
 
     @model_validator(mode="after")

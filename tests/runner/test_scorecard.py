@@ -17,8 +17,8 @@ from runner.scorecard import Metric, Target
         (Target(sense=">=", bound=0.85), 0.8, (0.7, 0.85), "undecided"),
         (Target(sense="<", bound=0.05), 0.04, (0.01, 0.049), "pass"),
         (Target(sense="<", bound=0.05), 0.05, (0.05, 0.05), "fail"),
-        (Target(sense="<=", bound=5), 5, (None, None), "pass"),
-        (Target(sense=">", bound=5), 5, (None, None), "fail"),
+        (Target(sense="<=", bound=5), 5, (None, None), "undecided"),
+        (Target(sense=">", bound=5), 5, (4, None), "undecided"),
         (Target(sense=">=", bound=0.85), None, (None, None), None),
     ],
 )

@@ -28,7 +28,7 @@ def metric(**changed: Any) -> dict[str, Any]:
         "only_a": 3,
         "only_b": 98_110,
         "undefined": 0,
-        "standing": {"wins": 31_204, "ties": 561_340, "losses": 460},
+        "standing": {"wins": 31_204, "losses": 460, "ties": 561_340},
         "cluster": "paper",
         "definition": "mean@1(of a test)",
         **changed,
@@ -37,7 +37,7 @@ def metric(**changed: Any) -> dict[str, Any]:
 
 UNSURE = metric(lo=None, hi=None, verdict="undecided", n=1, test=None)
 APART = metric(a=None, b=None, difference=None, lo=None, hi=None, n=0, standing=None)
-FEW = metric(few=True, clusters=4)
+FEW = metric(few=True, clusters=4, verdict="too few")
 
 
 def pair(
@@ -63,7 +63,7 @@ def record(*pairs: dict[str, Any], **changed: Any) -> Record:
         "b": 2000,
         "seed": 1,
         "level": 0.95,
-        "family": "the 2 tests of this comparison (1 pair of models)",
+        "family": "1 pair of models, within: all metrics (2 tests)",
         "pairs": list(pairs),
         **changed,
     }

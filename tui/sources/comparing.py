@@ -43,11 +43,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Items by the side that is better on them."""
+    """Items by outcome of B."""
 
-    wins: int  #: of B
-    ties: int
+    wins: int
     losses: int
+    ties: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,7 @@ class PValue:
     """A test of no difference, with Holm's correction."""
 
     name: str
+    p: float
     p_holm: float
 
 
@@ -67,8 +68,8 @@ class Metric:
     difference: float | None  #: B minus A
     lo: float | None  #: None: there is no interval
     hi: float | None
-    verdict: str  #: B is better or worse, or undecided; of an interval alone
-    few: bool  #: from so few clusters that the interval says little
+    verdict: str  #: on B: better, worse, undecided or too few
+    few: bool  #: too few clusters for a winner
     test: PValue | None
     n: int  #: items with a value on both sides
     clusters: int

@@ -24,12 +24,12 @@ class HeadlineMetric:
     """A metric of one model with what tells how sure it is."""
 
     path: str
-    name: str  #: what a reader calls it; the path where nobody named it
     model: str
     value: float | None  #: None: undefined
     n: int
     lo: float | None  #: None: it has no interval
     hi: float | None
+    name: str = ""  #: what a reader calls it; empty: nobody named it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def headline_of(records: list[Record]) -> Headline:
             metrics=tuple(
                 HeadlineMetric(
                     path=path,
-                    name=own["metrics"][path].get("name") or path,
+                    name=own["metrics"][path].get("name", ""),
                     model=model,
                     **{name: own["metrics"][path][name] for name in _FIELDS},
                 )

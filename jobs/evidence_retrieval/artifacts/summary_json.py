@@ -63,10 +63,11 @@ def fold_keys(settings: Settings) -> dict[str, dict[str, str]]:
             "mrr": "mrr",
         },
         "dynamic_k": {
-            "mean_k": "k.mean",
-            "median_k": "k.median",
+            # the format states K as it was selected, not what a short post shows
+            "mean_k": "k_nominal.mean",
+            "median_k": "k_nominal.median",
             "mean_n": "n_candidates.mean",
-            **{f"{state}_mean_k": f"k.{state}.mean" for state in STATES},
+            **{f"{state}_mean_k": f"k_nominal.{state}.mean" for state in STATES},
         },
     }
 

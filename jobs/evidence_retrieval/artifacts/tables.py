@@ -82,6 +82,7 @@ def _ablation(results: Results) -> Table:
                 gap.p_holm if gap else None,
                 gap.test if gap else None,
                 gap.note if gap else None,
+                gap.verdict if gap else None,
             )
         )
     return Table(
@@ -98,6 +99,7 @@ def _ablation(results: Results) -> Table:
             "p_holm",
             "test",
             "note",
+            "verdict",
         ),
         rows=tuple(rows),
         caption="Each configuration against the one before; Holm over the rows of one "
@@ -217,6 +219,8 @@ def _comparison(results: Results) -> Table:
                 gap.left_only,
                 gap.right_only,
                 gap.note,
+                gap.verdict,
+                gap.clusters,
             )
         )
     return Table(
@@ -239,8 +243,10 @@ def _comparison(results: Results) -> Table:
             "left_only",
             "right_only",
             "note",
+            "verdict",
+            "posts",
         ),
         rows=tuple(rows),
         caption="Left minus right on the queries of both; intervals are paired, by "
-        "post; Holm within each family.",
+        "post; Holm within each family. The verdict is on the left side.",
     )

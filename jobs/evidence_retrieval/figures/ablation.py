@@ -12,7 +12,7 @@ COMPARED: Mapping[str, str] = {
     "ndcg": "nDCG@10",
     "auroc": "AUROC",
     "evidence_recall": "evidence recall",
-    "k.mean": "mean K, sentences",
+    "k.mean": "sentences shown, mean",
 }
 """Measures by their names, without the cut-off, and their axes."""
 
@@ -48,7 +48,8 @@ def ablation(shown: Shown) -> Figure | None:
         "the same draws; an interval that misses 0 is a change beyond chance, before "
         f"any correction for many tests. Bars: {shown.drawn}. Without a gate "
         "AUROC goes by the largest stage score; without a chosen K evidence recall is "
-        "that of the first 10 sentences. Further "
+        "that of the first 10 sentences. Sentences shown are those that the posts "
+        "have: a K above the length of a post shows no more. Further "
         f"measures are in ablation.csv.{shown.rest}",
         columns=2,
         panels=tuple(panels),

@@ -60,8 +60,8 @@ def _histogram(state: str, model: Model, ks: Mapping[int, int], most: int) -> Pa
 
 
 SWEPT: Mapping[str, str] = {
-    "k.mean": "mean K, all queries",
-    "k.has_evidence.mean": "mean K, with evidence",
+    "k.mean": "sentences shown, all queries",
+    "k.has_evidence.mean": "sentences shown, with evidence",
     "evidence_recall@K": "evidence recall@K",
     "evidence_precision@K": "evidence precision@K",
 }

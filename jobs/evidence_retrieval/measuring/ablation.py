@@ -10,7 +10,7 @@ from jobs.evidence_retrieval.measuring.comparing import (
     Gap,
     finished,
     gap,
-    with_delong,
+    with_areas,
 )
 from jobs.evidence_retrieval.measuring.drawing import Draws
 from jobs.evidence_retrieval.measuring.folds import by_fold, with_folds
@@ -24,6 +24,7 @@ STEMS = (
     "evidence_recall",
     "evidence_precision",
     "k.mean",
+    "k_nominal.mean",
     "sentences_extracted",
     "alert_precision",
 )
@@ -62,9 +63,7 @@ def steps(blocks: Sequence[Block], draws: Draws) -> tuple[Step, ...]:
             previous = before.get(stem)
             if earlier and measure is not None and previous is not None:
                 found = _gap(block, measure, previous, stem)
-                if stem == "auroc":
-                    found = with_delong(found, block, earlier)
-                gaps[len(made)] = found
+                gaps[len(made)] = with_areas(found, block, earlier)
             made.append((block, stem, row))
         before = {stem: m for stem, m in shown.items() if m is not None}
     tested = dict(zip(gaps, finished(list(gaps.values()), draws), strict=True))

@@ -22,8 +22,14 @@ class Chosen:
 
     rows: Ints
     y: Bools
+    nominal: Ints  #: K as selected or set
     k: Ints
-    shown: Ints | None  #: cut at the list's end; None: there is no list
+    """Sentences that a reader was shown: no more than K, nor than the post has.
+
+    Where the size of the post is unknown, a fixed K ends with the list and a K that was
+    selected query by query counts as it is.
+    """
+    shown: Ints | None  #: K cut at the list's end; None: there is no list
     found: Ints  #: queries with evidence and a list
     recall: Floats  #: of those
     precision: Floats
@@ -38,6 +44,7 @@ class Chosen:
             self,
             rows=self.rows[at],
             y=self.y[at],
+            nominal=self.nominal[at],
             k=self.k[at],
             shown=None if self.shown is None else self.shown[at],
             found=self.found[there],
@@ -69,12 +76,16 @@ def choose(
         rule = str(min(int(rule), FIXED_AT))
         looked_at = np.minimum(k, FIXED_AT)
     rows = np.flatnonzero((queries.y != UNKNOWN) & (k != UNKNOWN))
+    pool, nominal = queries.pool[rows], k[rows]
+    read = np.where(pool == UNKNOWN, nominal, np.minimum(nominal, pool))
     ranked = prediction.lists.get(prediction.final)
     shown, found = None, np.empty(0, dtype=np.int64)
     recall, precision = [np.empty(0)], [np.empty(0)]
     if ranked is not None:
         lengths = np.fromiter((len(ranked[i]) for i in rows.tolist()), np.int64)
-        shown = np.minimum(k[rows], lengths)
+        shown = np.minimum(nominal, lengths)
+        if prediction.k_rule.isdigit():
+            read = np.where(pool == UNKNOWN, shown, read)
     if ranked is not None and queries.gold is not None:
         found = ranked_rows(queries, prediction, ranked)
         found = found[k[found] >= (1 if settings.skip_empty else 0)]
@@ -89,7 +100,8 @@ def choose(
     return Chosen(
         rows=rows,
         y=queries.y[rows] == 1,
-        k=k[rows],
+        nominal=nominal,
+        k=read,
         shown=shown,
         found=found,
         recall=np.concatenate(recall),

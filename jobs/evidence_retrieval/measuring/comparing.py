@@ -1,8 +1,8 @@
 """Two of anything on the queries that both speak of: models, lists, configurations.
 
 The interval of a difference is paired, on the same draws of posts for both sides. Tests
-are DeLong's for areas and McNemar's for decisions, which assume independent queries,
-and sign flips by post for what is a mean over queries.
+and verdicts are those of `jobs.comparison`, so that `siftlog compare` gives the same
+ones. Expected calibration errors have an interval and no test.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from functools import partial
 
 import numpy as np
 
+from jobs.comparison.difference import p_values
+from jobs.comparison.pairing import Paired, pair
+from jobs.comparison.verdict import Verdict
 from jobs.evidence_retrieval.measuring.block import Block, Gated
 from jobs.evidence_retrieval.measuring.drawing import Draws
 from jobs.evidence_retrieval.measuring.measure import (
@@ -29,9 +32,9 @@ from jobs.metrics.aggregate import mean
 from jobs.metrics.agreement import agreement
 from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Ints
-from jobs.metrics.delong import delong_paired
 from jobs.metrics.intervals import Interval, round12
-from jobs.metrics.significance import holm, mcnemar, sign_flip
+from jobs.metrics.significance import holm
+from runner.scorecard import ItemValues
 
 OF_THE_GATE = (
     "auroc",
@@ -41,8 +44,13 @@ OF_THE_GATE = (
     "screening_sensitivity",
     "alert_precision",
 )
-FLIPPED = "sign flips by post"
 ACCURACY = "at_tau.accuracy"
+
+LOWER_IS_BETTER = frozenset({"ece", "brier", "k.mean", "k_nominal.mean"})
+
+GATE_FAMILY = "gate measures"
+RANKING_FAMILY = "ranking measures"
+"""What Holm corrects together; `compare` does so too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +72,11 @@ class Gap:
     p_holm: float | None = None
     test: str = ""
     note: str = ""
+    verdict: Verdict = "undecided"  #: on the left side
+    clusters: int = 0  #: posts that the compared queries are part of
     pair: tuple[Sampled, Sampled] | None = field(default=None, repr=False)
+    paired: Paired | None = field(default=None, repr=False)
+    """Right and left query by query; None: there is no test."""
 
     @property
     def value(self) -> float | None:
@@ -80,22 +92,39 @@ class Gap:
 
 
 def finished(gaps: Sequence[Gap], draws: Draws) -> tuple[Gap, ...]:
-    """The gaps with their intervals, and p-values corrected in each family."""
+    """The gaps with intervals, tests, Holm's correction in each family and verdicts."""
     drawn = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
-    made = [replace(gap, interval=next(drawn)) if gap.pair else gap for gap in gaps]
+    made = [
+        _tested(replace(gap, interval=next(drawn)) if gap.pair else gap, draws)
+        for gap in gaps
+    ]
     for family in dict.fromkeys(gap.family for gap in made):
         own = [i for i, gap in enumerate(made) if gap.family == family]
         for i, p in zip(own, holm([made[i].p for i in own]), strict=True):
-            made[i] = replace(
-                made[i],
-                p=_stored(made[i].p),
-                p_holm=_stored(p),
+            p_holm = None if p is None else round12(p)
+            word = draws.rule.verdict(
+                made[i].interval,
+                p_holm,
+                made[i].clusters,
+                lower_is_better=made[i].metric in LOWER_IS_BETTER,
             )
+            made[i] = replace(made[i], p_holm=p_holm, verdict=word)
     return tuple(made)
 
 
-def _stored(p: float | None) -> float | None:
-    return None if p is None else round12(p)
+def _tested(gap: Gap, draws: Draws) -> Gap:
+    if gap.paired is None:
+        return gap
+    clusters = gap.paired.overlap.clusters
+    found = p_values(gap.paired, draws.seed, draws.by_post)
+    gap = replace(gap, clusters=clusters, paired=None)
+    if found.beside is not None:
+        beside = f"{found.beside.name}, if queries were independent: p "
+        beside += f"{found.beside.p:.12g}"
+        gap = replace(gap, note="; ".join(filter(None, (beside, gap.note))))
+    if found.own is None:
+        return gap
+    return replace(gap, p=found.own.p, test=found.own.name)
 
 
 def gap(
@@ -124,7 +153,7 @@ def gap(
     if not isinstance(one, Quotient) or not isinstance(other, Quotient):
         return replace(base, pair=None if not (one and other) else (one, other))
     if one.below is not None or other.below is not None:
-        return replace(base, pair=(one, other))
+        return replace(base, pair=(one, other), paired=_paired(queries, one, other))
     rows, at, of = np.intersect1d(one.rows, other.rows, return_indices=True)
     a, b = one.above[at].astype(np.float64), other.above[of].astype(np.float64)
     is_whole = len(rows) == len(one.rows) == len(other.rows)
@@ -136,8 +165,43 @@ def gap(
         left_only=len(one.rows) - len(rows),
         right_only=len(other.rows) - len(rows),
         pair=(Quotient(rows=rows, above=a), Quotient(rows=rows, above=b)),
-        p=sign_flip((a - b).tolist(), _posts(queries, rows)),
-        test=FLIPPED,
+        paired=_paired(queries, one, other),
+    )
+
+
+def _paired(queries: Queries, left: Quotient, right: Quotient) -> Paired:
+    """Two sums over queries, by query."""
+    # a comparison is B minus A
+    return pair(_items(queries, right), _items(queries, left))
+
+
+def _items(queries: Queries, side: Quotient) -> ItemValues:
+    below = None if side.below is None else np.asarray(side.below, dtype=np.float64)
+    return ItemValues(
+        kind="mean" if below is None else "ratio",
+        items=[f"{row:09}" for row in side.rows.tolist()],
+        clusters=_posts(queries, side.rows),
+        cluster="post",
+        first=np.asarray(side.above, dtype=np.float64).tolist(),
+        second=None if below is None else below.tolist(),
+        definition="",
+    )
+
+
+def _scores(block: Block, path: str) -> ItemValues:
+    """Truth and score of every judged query."""
+    rows = np.flatnonzero(block.judged)
+    score = np.full(len(block.queries), np.nan)
+    if block.gated is not None:
+        score[block.gated.rows] = block.gated.p
+    return ItemValues(
+        kind="auroc" if path == "auroc" else "auprc",
+        items=[f"{row:09}" for row in rows.tolist()],
+        clusters=_posts(block.queries, rows),
+        cluster="post",
+        first=block.queries.y[rows].astype(np.float64).tolist(),
+        second=[None if np.isnan(p) else p for p in score[rows].tolist()],
+        definition="",
     )
 
 
@@ -182,7 +246,7 @@ def between_models(blocks: Mapping[str, Block]) -> Iterator[Gap]:
                     made[0][path],
                     made[1][path],
                     pair[0].queries,
-                    "models, ranking measures",
+                    f"models, {RANKING_FAMILY}",
                 )
 
 
@@ -202,37 +266,54 @@ def _gate_gaps(sides: tuple[str, str], left: Block, right: Block) -> Iterator[Ga
     for path in OF_THE_GATE:
         if path in made[0] and path in made[1]:
             both = made[0][path], made[1][path]
-            found = dropped(gap(sides, *both, left.queries, "models, gate measures"))
-            yield with_delong(found, one, other) if path == "auroc" else found
+            found = gap(sides, *both, left.queries, f"models, {GATE_FAMILY}")
+            yield with_areas(dropped(found), one, other)
     a, b = one.gated, other.gated
     if a and b and a.is_probability and b.is_probability:
-        yield dropped(_accuracy(sides, a, b, left.settings))
+        yield dropped(_accuracy(sides, a, b, left.queries, left.settings))
 
 
-def with_delong(found: Gap, left: Block, right: Block) -> Gap:
-    """A difference of areas with DeLong's test, where both are over the same rows."""
+def with_areas(found: Gap, left: Block, right: Block) -> Gap:
+    """A difference of areas with what its test takes; other differences as they are."""
+    if found.metric not in {"auroc", "auprc"}:
+        return found
     if left.gated is None or right.gated is None:
         return found
     if not np.array_equal(left.gated.rows, right.gated.rows):
         return found
-    test = delong_paired(left.gated.y, left.gated.p, right.gated.p)
     return replace(
-        found, p=None if test is None else test.p, test="DeLong, independent queries"
+        found, paired=pair(_scores(right, found.metric), _scores(left, found.metric))
     )
 
 
 def _accuracy(
-    sides: tuple[str, str], left: Gated, right: Gated, settings: Settings
+    sides: tuple[str, str],
+    left: Gated,
+    right: Gated,
+    queries: Queries,
+    settings: Settings,
 ) -> Gap:
-    """How often the decisions at tau are right, and how often they agree."""
+    """How often the decisions at tau are right, and how often they agree.
+
+    Args:
+        sides: names of both.
+        left: decisions of one model.
+        right: of another, on the same rows.
+        queries: of the sheet.
+        settings: of the job.
+    """
     said = [at_threshold(each.p, settings.tau) for each in (left, right)]
     good = [h == left.y for h in said]
     b, c = int((good[0] & ~good[1]).sum()), int((good[1] & ~good[0]).sum())
     kappa = agreement(said[0].tolist(), said[1].tolist(), (False, True)).kappa
     shown = "n/a" if kappa is None else f"{kappa:.12g}"
     n = len(left.rows)
+    both = (
+        Quotient(rows=left.rows, above=good[0]),
+        Quotient(rows=right.rows, above=good[1]),
+    )
     return Gap(
-        family="models, gate measures",
+        family=f"models, {GATE_FAMILY}",
         left=sides[0],
         right=sides[1],
         metric=ACCURACY,
@@ -240,11 +321,7 @@ def _accuracy(
         right_value=int(good[1].sum()) / n if n else None,
         n=n,
         subset="scored",
-        pair=(
-            Quotient(rows=left.rows, above=good[0]),
-            Quotient(rows=right.rows, above=good[1]),
-        ),
-        p=mcnemar(b, c).p,
-        test="McNemar, independent queries",
+        pair=both,
+        paired=_paired(queries, *both),
         note=f"b={b}, c={c}; kappa of the decisions {shown}",
     )

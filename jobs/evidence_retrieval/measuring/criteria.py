@@ -14,6 +14,7 @@ from jobs.evidence_retrieval.measuring.measure import Measure
 from jobs.evidence_retrieval.measuring.reading import ranking
 from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.metrics.aggregate import aggregate
+from jobs.metrics.intervals import without_interval
 from runner.scorecard import Metric
 
 FEW_POSITIVES = 10
@@ -34,9 +35,6 @@ OF_EARLIER_LISTS = ("recall@10", "ndcg@10", "mrr")
 
 WITH_INTERVAL = ("auroc", "ndcg@10", "mrr", "evidence_recall@K")
 
-BOOTSTRAP = "percentile bootstrap"
-"""How the part of a definition begins that speaks of its interval."""
-
 ByCriterion: TypeAlias = Mapping[str, Sequence[Metric]]
 
 
@@ -53,7 +51,7 @@ def by_criterion(block: Block, draws: Draws) -> dict[str, list[Metric]]:
         positives = next((m.value for m in own if m.path == "n_positive"), None) or 0
         found[name] = [
             _flagged(
-                metric(m, interval, draws.by_post if interval else None),
+                metric(m, interval),
                 name,
                 positives < FEW_POSITIVES,
             )
@@ -98,7 +96,7 @@ def macro(criteria: ByCriterion) -> Iterator[Metric]:
             path = each.path.removeprefix(f"criterion.{name}.")
             if path in SHOWN:
                 values.setdefault(path, []).append(each.value)
-                definitions[path] = each.definition.partition(f"; {BOOTSTRAP}")[0]
+                definitions[path] = without_interval(each.definition)
     for path, column in values.items():
         found = aggregate(column)
         yield Metric(

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from jobs.comparison.in_run import rule
 from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
@@ -20,6 +21,7 @@ from jobs.evidence_retrieval.measuring.measure import (
 )
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics import drawn
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import (
     Counts,
@@ -29,6 +31,7 @@ from jobs.metrics.intervals import (
     Resamples,
     Statistic,
     round12,
+    with_interval,
 )
 from runner.scorecard import Metric
 
@@ -45,6 +48,8 @@ class Draws:
         place = {post: i for i, post in enumerate(ids)}
         of_post = np.array([place.get(post, UNKNOWN) for post in queries.posts])
         self._settings = settings
+        self.seed = settings.boot_seed
+        self.rule = rule(settings)
         self._judged = judged
         self._size = len(queries)
         self._clusters: Clusters = of_post[queries.post].astype(np.intp)
@@ -55,6 +60,7 @@ class Draws:
             settings.boot_seed,
             level=settings.level,
             cluster="post",
+            form=settings.interval,
         )
 
     @cached_property
@@ -66,6 +72,7 @@ class Draws:
             self._settings.boot_b,
             self._settings.boot_seed,
             level=self._settings.level,
+            form=self._settings.interval,
         )
 
     def metrics(
@@ -77,10 +84,10 @@ class Draws:
             measures: of one block.
             by_query: paths that also get an interval from single queries, as `~query`.
         """
-        drawn = self.intervals([m.sampled for m in measures])
+        found = self.intervals([m.sampled for m in measures])
         made = [
-            metric(m, interval or m.interval, self.by_post if interval else None)
-            for m, interval in zip(measures, drawn, strict=True)
+            metric(m, interval or m.interval)
+            for m, interval in zip(measures, found, strict=True)
         ]
         rows = self._by_query
         if rows is None:
@@ -93,7 +100,7 @@ class Draws:
             _intervals(rows, [m.sampled for m in again], places, len(self._judged)),
             strict=True,
         ):
-            made.append(metric(m, interval, rows, mark="~query"))
+            made.append(metric(m, interval, mark="~query"))
         return made
 
     def intervals(self, sampled: Sequence[Sampled | None]) -> list[Interval | None]:
@@ -127,11 +134,10 @@ class Draws:
             found[i] = interval
         return [interval for interval in found if interval is not None]
 
-    def _gap(self, left: Sampled, right: Sampled) -> Callable[[Counts], Floats]:
+    def _gap(self, left: Sampled, right: Sampled) -> drawn.Redrawn:
         if not isinstance(left, Redrawn) or not isinstance(right, Redrawn):
             raise TypeError("A sum over rows and a curve have no difference.")
-        one, other = left.make(self._clusters), right.make(self._clusters)
-        return lambda counts: one(counts) - other(counts)
+        return left.make(self._clusters).minus(right.make(self._clusters))
 
 
 def _intervals(
@@ -142,7 +148,7 @@ def _intervals(
 ) -> list[Interval | None]:
     """Sums in one pass over the replicates, curves in another."""
     sums: list[tuple[int, Statistic]] = []
-    curves: list[tuple[int, Callable[[Counts], Floats]]] = []
+    curves: list[tuple[int, drawn.Redrawn]] = []
     by_cluster = _Sums(clusters, size)
     for i, each in enumerate(sampled):
         if isinstance(each, Quotient):
@@ -177,6 +183,7 @@ class _Sums:
             self._counted(rows)
             if quotient.below is None
             else self._added(rows, quotient.below),
+            quotient.range,
         )
 
     def _added(self, rows: Ints, values: Floats | Bools) -> Floats:
@@ -194,17 +201,16 @@ class _Sums:
 def metric(
     measure: Measure,
     interval: Interval | None = None,
-    draws: Resamples | None = None,
     *,
     mark: str = "",
 ) -> Metric:
     """A measure as a metric, with an interval that is known, and how it was drawn."""
     notes = [measure.note] if measure.note else []
     definition = measure.definition
-    if interval is not None and draws is not None:
-        definition += f"; {draws.definition}, B_used={interval.b_used}"
+    if interval is not None:
+        definition = with_interval(definition, interval)
         if interval.flagged:
-            notes.append(f"undefined in {interval.b - interval.b_used} replicates")
+            notes.append(interval.dropped)
     if mark:
         notes.append("secondary: assumes independent queries")
     return Metric(

@@ -18,6 +18,7 @@ from jobs.evidence_retrieval.measuring.measure import (
     empty_rate,
 )
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics import drawn
 from jobs.metrics.calibration import (
     Closed,
     brier,
@@ -41,10 +42,10 @@ from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.delong import delong
 from jobs.metrics.gate import NEG, POS
 from jobs.metrics.intervals import wilson
-from jobs.metrics.resampled import ValueOf, auprc_of, auroc_of, ece_of
+from jobs.metrics.resampled import auprc_of, auroc_of, ece_of
 from jobs.metrics.selective import aurc, excess_aurc
 
-Area: TypeAlias = Callable[[Bools, Floats, Clusters], ValueOf]
+Area: TypeAlias = Callable[[Bools, Floats, Clusters], drawn.Redrawn]
 
 INDEPENDENT = "assumes independent queries"
 
@@ -93,7 +94,7 @@ def separation(gated: Gated, settings: Settings) -> Iterator[Measure]:
     yield from _at_targets(gated, settings)
 
 
-def _redrawn(make: Area, gated: Gated, cluster: Clusters) -> ValueOf:
+def _redrawn(make: Area, gated: Gated, cluster: Clusters) -> drawn.Redrawn:
     return make(gated.y, gated.p, cluster[gated.rows])
 
 
@@ -254,7 +255,7 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     yield measure("excess_aurc", excess, f"excess_aurc@1({how})")
 
 
-def _redrawn_ece(gated: Gated, settings: Settings, cluster: Clusters) -> ValueOf:
+def _redrawn_ece(gated: Gated, settings: Settings, cluster: Clusters) -> drawn.Redrawn:
     closed = closed_edge(settings)
     return ece_of(
         gated.y,

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics import drawn
+from jobs.metrics.adjusted import SHARE, Range
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import Interval
-from jobs.metrics.resampled import ValueOf
 
 ALL, POSITIVE = "scored", "has_evidence"
 """Subsets: judged queries with a probability, and queries with evidence."""
@@ -31,13 +32,14 @@ class Quotient:
     rows: Ints  #: queries of the sheet
     above: Floats | Bools
     below: Floats | Bools | None = None
+    range: Range = SHARE  #: the values that it can take
 
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
     """A statistic that is no ratio of sums, such as an area under a curve."""
 
-    make: Callable[[Clusters], ValueOf]
+    make: Callable[[Clusters], drawn.Redrawn]
 
 
 Sampled: TypeAlias = Quotient | Redrawn

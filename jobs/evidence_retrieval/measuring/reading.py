@@ -19,6 +19,7 @@ from jobs.evidence_retrieval.measuring.measure import (
 from jobs.evidence_retrieval.measuring.ranked import Ranked
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import Settings
+from jobs.metrics.adjusted import NOT_NEGATIVE, PER_THOUSAND
 from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES, UNCERTAIN, gate_metrics
@@ -151,8 +152,11 @@ def selection(chosen: Chosen, stated: Stated | None, n: int) -> Iterator[Measure
     for name, group in groups.items():
         subset = name.rstrip(".") or "with K"
         rows = None if name else chosen.rows
-        k = chosen.k[group]
-        yield from _k_figures(f"k.{name}", k, subset, "selected K", rows)
+        k, nominal = chosen.k[group], chosen.nominal[group]
+        how = "sentences shown: K, at most the post's sentences"
+        yield from _k_figures(f"k.{name}", k, subset, how, rows, version=2)
+        how = "selected K, however many sentences there are"
+        yield from _k_figures(f"k_nominal.{name}", nominal, subset, how, rows)
         if chosen.shown is not None:
             how = "selected K, cut at the list's end"
             shown = chosen.shown[group]
@@ -186,7 +190,13 @@ def _rule(chosen: Chosen) -> str:
 
 
 def _k_figures(
-    prefix: str, k: Ints, subset: str, how: str, rows: Ints | None = None
+    prefix: str,
+    k: Ints,
+    subset: str,
+    how: str,
+    rows: Ints | None = None,
+    *,
+    version: int = 1,
 ) -> Iterator[Measure]:
     # whole numbers: their sum is exact in any order
     median, p90 = quantiles(k, (0.5, 0.9))
@@ -202,8 +212,8 @@ def _k_figures(
             value=value,
             n=len(k),
             subset=subset,
-            definition=f"k@1({how}; {name})",
-            sampled=Quotient(rows=rows, above=k.astype(np.float64))
+            definition=f"k@{version}({how}; {name})",
+            sampled=Quotient(rows=rows, above=k.astype(np.float64), range=NOT_NEGATIVE)
             if name == "mean" and rows is not None
             else None,
         )
@@ -281,5 +291,7 @@ def _per_thousand(stated: Stated, how: str) -> Iterator[Measure]:
             n=found.n,
             n_defined=int(below.sum()),
             definition=f"{path}@1(per 1000 {what}; {how})",
-            sampled=Quotient(rows=stated.rows, above=thousand, below=below),
+            sampled=Quotient(
+                rows=stated.rows, above=thousand, below=below, range=PER_THOUSAND
+            ),
         )

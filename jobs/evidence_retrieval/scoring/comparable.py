@@ -8,13 +8,19 @@ from functools import partial
 import numpy as np
 
 from jobs.evidence_retrieval.measuring.block import Block
-from jobs.evidence_retrieval.measuring.comparing import ranking_names
-from jobs.evidence_retrieval.measuring.criteria import BOOTSTRAP
+from jobs.evidence_retrieval.measuring.comparing import (
+    ACCURACY,
+    GATE_FAMILY,
+    OF_THE_GATE,
+    RANKING_FAMILY,
+    ranking_names,
+)
 from jobs.evidence_retrieval.measuring.measure import Quotient
 from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.metrics.classification import at_threshold
 from jobs.metrics.columns import Ints
+from jobs.metrics.intervals import without_interval
 from runner.scorecard import Comparable, ItemValues, Labels
 
 CURVES = ("auroc", "auprc")
@@ -38,10 +44,19 @@ def comparable(own: ModelResults) -> Comparable:
     made: dict[str, Callable[[], ItemValues]] = {}
     for path in (*CURVES, *ranking_names(block.settings), *SUMS):
         if path in known and "not recomputable" not in (known[path].note or ""):
-            definition = known[path].definition.partition(f"; {BOOTSTRAP}")[0]
+            definition = without_interval(known[path].definition)
             make = _curve if path in CURVES else _sums
             made[path] = partial(make, block, path, definition)
+    if ACCURACY in known and block.gated is not None and block.gated.is_probability:
+        definition = without_interval(known[ACCURACY].definition)
+        made[ACCURACY] = partial(_right, block, definition)
     return made
+
+
+def _family(block: Block, path: str) -> str:
+    if path in {*OF_THE_GATE, ACCURACY}:
+        return GATE_FAMILY
+    return RANKING_FAMILY if path in ranking_names(block.settings) else ""
 
 
 def labels(own: ModelResults) -> Labels:
@@ -61,6 +76,24 @@ def labels(own: ModelResults) -> Labels:
     )
 
 
+def _right(block: Block, definition: str) -> ItemValues:
+    """Whether the decision at tau is right for each judged query."""
+    rows = np.flatnonzero(block.judged)
+    right = np.full(len(block.queries), np.nan)
+    if block.gated is not None:
+        decided = at_threshold(block.gated.p, block.settings.tau)
+        right[block.gated.rows] = decided == block.gated.y
+    return ItemValues(
+        kind="mean",
+        items=[block.queries.key(i) for i in rows.tolist()],
+        clusters=_posts(block, rows),
+        cluster="post",
+        first=[None if np.isnan(x) else x for x in right[rows].tolist()],
+        definition=definition,
+        family=GATE_FAMILY,
+    )
+
+
 def _curve(block: Block, path: str, definition: str) -> ItemValues:
     """Truth and score of every judged query."""
     rows = np.flatnonzero(block.judged)
@@ -75,6 +108,7 @@ def _curve(block: Block, path: str, definition: str) -> ItemValues:
         first=block.queries.y[rows].astype(np.float64).tolist(),
         second=[None if np.isnan(p) else p for p in score[rows].tolist()],
         definition=definition,
+        family=_family(block, path),
     )
 
 
@@ -103,6 +137,7 @@ def _sums(block: Block, path: str, definition: str) -> ItemValues:
         else [None if np.isnan(x) else x for x in below[rows].tolist()],
         definition=definition,
         lower_is_better=path == BRIER,
+        family=_family(block, path),
     )
 
 

@@ -25,7 +25,7 @@ ROWS: Mapping[str, str] = {
     "mrr": "MRR",
     "evidence_recall": "evidence recall",
     "evidence_precision": "evidence precision",
-    "k.mean": "mean K",
+    "k.mean": "sentences shown, mean",
     "screening_sensitivity": "screening sensitivity",
     "screening_fn_per_1000": "missed/1000 queries",
     "screening_fn_per_1000_positive": "missed/1000 positives",
@@ -158,7 +158,8 @@ def _gaps(results: Results) -> Iterator[str]:
         for row in rows:
             row[:2] = (name.removeprefix(f"{model}: ") for name in row[:2])
     interval = f"{100 * results.settings.level:g}% CI (posts)"
-    head = ["of", "minus", "metric", "difference", interval, "queries", "p (Holm)"]
+    head = ["of", "minus", "metric", "difference", interval, "queries", "p", "p (Holm)"]
+    head.append("verdict")
     yield from _lined_up([head, *rows])
     yield ""
 
@@ -175,7 +176,9 @@ def _gap(gap: Gap) -> list[str]:
         if ends is None or ends.lo is None or ends.hi is None
         else f"[{ends.lo:.4f}, {ends.hi:.4f}]",
         f"{gap.n:,} ({dropped:,} dropped)" if dropped else f"{gap.n:,}",
+        UNDEFINED if gap.p is None else f"{gap.p:.2g}",
         UNDEFINED if gap.p_holm is None else f"{gap.p_holm:.2g}",
+        gap.verdict,
     ]
 
 

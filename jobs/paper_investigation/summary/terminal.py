@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.comparison.in_run import tested_words
+from jobs.comparison.in_run import in_words
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.summary.investigation import reasons
@@ -192,7 +192,7 @@ def _pair(pair: Pair) -> str:
     return (
         f"{pair.left} - {pair.right}   score {value} "
         f"{interval(gap.interval.lo, gap.interval.hi)}   {pair.papers} papers"
-        f"{f' ({dropped} dropped)' if dropped else ''}, {tested_words(found)}"
+        f"{f' ({dropped} dropped)' if dropped else ''}, {in_words(found)}"
     )
 
 

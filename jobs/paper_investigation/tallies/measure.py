@@ -17,6 +17,7 @@ from jobs.metrics import (
     ratio,
     round12,
     wilson,
+    with_interval,
 )
 from runner.scorecard import Metric
 
@@ -92,7 +93,7 @@ def metrics(
     given = tuple(measures)
     drawn = iter(resamples.intervals([m.statistic for m in given if m.statistic]))
     return tuple(
-        _bootstrapped(measure, next(drawn), resamples, papers)
+        _bootstrapped(measure, next(drawn), papers)
         if measure.statistic
         else plain(measure)
         for measure in given
@@ -118,20 +119,17 @@ def _end(value: float | None) -> float | None:
     return None if value is None else round12(value)
 
 
-def _bootstrapped(
-    measure: Measure, interval: Interval, resamples: Resamples, papers: int
-) -> Metric:
+def _bootstrapped(measure: Measure, interval: Interval, papers: int) -> Metric:
     notes = [measure.note] if measure.note else []
     if papers < FEW_CLUSTERS:
         notes.append(f"interval from {papers} papers only")
     if interval.flagged:
-        notes.append(f"undefined in {interval.b - interval.b_used} replicates")
-    made = f"{resamples.definition}, B_used={interval.b_used}"
+        notes.append(interval.dropped)
     return plain(
         replace(
             measure,
             interval=interval,
-            definition=f"{measure.definition}; {made}",
+            definition=with_interval(measure.definition, interval),
             note="; ".join(notes) or None,
         )
     )

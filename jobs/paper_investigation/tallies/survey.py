@@ -69,6 +69,7 @@ class Survey:
                 seed=settings.boot_seed,
                 level=settings.level,
                 cluster="paper",
+                form=settings.interval,
             )
         )
 

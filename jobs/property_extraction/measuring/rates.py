@@ -5,12 +5,20 @@ Replicates are scored one by one; what stands for a model is the mean over them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics import Interval, Resamples, aggregate, ratio
+from jobs.metrics import (
+    Interval,
+    Redrawn,
+    Resamples,
+    Support,
+    aggregate,
+    ratio,
+    with_interval,
+)
 from jobs.metrics.columns import Floats, Ints, quotient
 from jobs.metrics.intervals import Counts as Drawn
 from jobs.property_extraction.measuring.counts import Cells, Counts
@@ -69,9 +77,8 @@ def micro(basis: Basis, prefix: str = "") -> Iterator[Metric]:
             lo=ends.lo,
             hi=ends.hi,
             std=found.std,
-            definition=(
-                f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules}); "
-                f"{basis.draws.definition}, B_used={ends.b_used}"
+            definition=with_interval(
+                f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules})", ends
             ),
             note=_note(ends, len(basis.papers)),
         )
@@ -177,7 +184,7 @@ def _aligned(counts: Counts, papers: Sequence[str]) -> Cells:
     return Cells(spread(own.tp), spread(own.fp), spread(own.fn))
 
 
-def _drawn(cells: Sequence[Cells], word: str) -> Callable[[Drawn], Floats]:
+def _drawn(cells: Sequence[Cells], word: str) -> Redrawn:
     """The mean over replicates of a rate, in each draw of papers."""
     columns = [
         tuple(column.astype(np.float64) for column in own.sums()[word]) for own in cells
@@ -195,7 +202,8 @@ def _drawn(cells: Sequence[Cells], word: str) -> Callable[[Drawn], Floats]:
         mean: Floats = np.mean(rates, axis=0)
         return mean
 
-    return values
+    below = np.sum([own for _, own in columns], axis=0)
+    return Redrawn(values, Support.of(below))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -212,5 +220,5 @@ def _note(ends: Interval, papers: int) -> str | None:
     if papers < FEW:
         notes.append(f"only {papers} {'paper' if papers == 1 else 'papers'}")
     if ends.flagged:
-        notes.append(f"undefined in {ends.b - ends.b_used} replicates")
+        notes.append(ends.dropped)
     return "; ".join(notes) or None

@@ -122,6 +122,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         settings.boot_seed,
         level=settings.level,
         cluster="paper",
+        form=settings.interval,
     )
     return Results(
         dataset=dataset,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from jobs.metrics import without_interval
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.rates import WORDS
 from jobs.property_extraction.measuring.results import Column
 from runner.scorecard import Comparable, ItemValues
 
-DRAWN = "; percentile bootstrap"
 """Where the part of a definition begins that is about its interval."""
 
 
@@ -33,7 +33,7 @@ def _of_papers(column: Column, word: str) -> ItemValues:
         cluster="paper",
         first=above.astype(float).tolist(),
         second=below.astype(float).tolist(),
-        definition=column.metric(word).definition.partition(DRAWN)[0],
+        definition=without_interval(column.metric(word).definition),
     )
 
 

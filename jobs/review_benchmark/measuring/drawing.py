@@ -26,5 +26,6 @@ class Draws:
                 settings.boot_seed,
                 level=settings.level,
                 cluster="review",
+                form=settings.interval,
             )
         return known

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.metrics import Ratio, Resamples, aggregate, mean_of, ratio, wilson
+from jobs.metrics import (
+    NOT_NEGATIVE,
+    Ratio,
+    Resamples,
+    aggregate,
+    mean_of,
+    ratio,
+    wilson,
+    with_interval,
+)
 from jobs.review_benchmark.matching.rules import METHODS
 from jobs.review_benchmark.measuring.benchmark import NONE, Benchmark, served_alone
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
@@ -79,7 +88,7 @@ def _macro(
             hi=own.hi,
             mean=told.mean,
             std=told.std,
-            definition=f"{name}@1(mean over reviews; {draws.definition})",
+            definition=with_interval(f"{name}@1(mean over reviews)", own),
             target=target if name == "recall" else None,
         )
         for word, value in (("median", told.median), ("min", told.min)):
@@ -105,7 +114,9 @@ def _micro(every: Sequence[Benchmark], draws: Resamples) -> Iterator[Metric]:
         "retrieval_recall": Ratio([own.retrieved for own in every], truth),
         "screening_recall": Ratio(included, [own.retrieved for own in every]),
         "nnr": Ratio(
-            [own.included_rows for own in every], [own.right_rows for own in every]
+            [own.included_rows for own in every],
+            [own.right_rows for own in every],
+            NOT_NEGATIVE,
         ),
     }
     ends = draws.intervals(list(sums.values()))
@@ -117,7 +128,7 @@ def _micro(every: Sequence[Benchmark], draws: Resamples) -> Iterator[Metric]:
             n=over,
             lo=own.lo,
             hi=own.hi,
-            definition=f"{name}@1(pooled over reviews; {draws.definition})",
+            definition=with_interval(f"{name}@1(pooled over reviews)", own),
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, padded, shortened, taken
-from jobs.comparison.in_run import tested_words
+from jobs.comparison.in_run import in_words
 from jobs.counted import counted
 from jobs.review_benchmark.matching.rules import METHODS
 from jobs.review_benchmark.measuring.column import Column
@@ -170,7 +170,7 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
             f"{_name(own.left)} minus {_name(own.right)}  recall {recall}{shown}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
             f"{counted(own.reviews, 'review')} ({own.dropped} dropped)  "
-            f"{tested_words(found)}"
+            f"{in_words(found)}"
         )
     if pairs[MOST_PAIRS:]:
         left = counted(len(pairs) - MOST_PAIRS, "more pair")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,16 @@ class DrawnKind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearMiss:
+    """The review and the first near miss of its draw, to be compared by their texts."""
+
+    paper: str
+    title: str
+    abstract: str
+    review_abstract: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """One review; every list ascends by id as text."""
 
@@ -75,6 +85,7 @@ class Account:
     known_left_out: int  #: candidates that are left to be true exclusions, or pending
     drawn: tuple[DrawnKind, ...]  #: in set order
     dropped: str  #: why the review is not in the set; "": it is
+    compared: NearMiss | None  #: None: no near miss is drawn
 
     @property
     def review(self) -> str:
@@ -112,6 +123,7 @@ def account_of(
         if isinstance(outcome, Drawn)
         else pools(corpus, graph, near, known, alone)
     )
+    kinds = _kinds(pool, settings, statistics.review)
     return Account(
         statistics=statistics,
         title=_review_title(corpus, statistics.review),
@@ -123,8 +135,9 @@ def account_of(
         without_abstract=_without_abstract(graph, near),
         candidates=_brought(corpus, graph, near, known),
         known_left_out=len(pool.candidates) - len(pool.near_miss),
-        drawn=tuple(_kinds(pool, settings, statistics.review)),
+        drawn=tuple(kinds),
         dropped=outcome.why if isinstance(outcome, Dropped) else "",
+        compared=_first_near_miss(corpus, kinds, statistics.review),
     )
 
 
@@ -135,6 +148,21 @@ def _easy_to_follow(graph: Graph) -> Neighbourhood:
     raise DatasetError(
         f"No review includes {SMALL[0]} to {SMALL[-1]} papers and has a candidate: "
         "name the one to explain."
+    )
+
+
+def _first_near_miss(
+    corpus: Corpus, kinds: Sequence[DrawnKind], review: str
+) -> NearMiss | None:
+    drawn = [kind.lots[0] for kind in kinds if kind.kind == "near-miss" and kind.lots]
+    if not drawn:
+        return None
+    text, own = corpus.text(drawn[0].paper), corpus.reviews.get(review)
+    return NearMiss(
+        paper=drawn[0].paper,
+        title=text.title,
+        abstract=text.abstract,
+        review_abstract=own.abstract if own else "",
     )
 
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from jobs.columns import NONE, WIDTH, Column, cut, one_line, table, taken, words
+from jobs.columns import (
+    NONE,
+    WIDTH,
+    Column,
+    cut,
+    hanging,
+    one_line,
+    table,
+    taken,
+    words,
+)
 from jobs.counted import counted
-from jobs.screening.explain.account import Account, DrawnKind
+from jobs.screening.explain.account import Account, DrawnKind, NearMiss
 from jobs.screening.explain.diagram import UNTITLED, diagram
+from jobs.screening.explain.record_page import NO_ABSTRACT
 
 INCLUDED = 5
 """Included papers that are listed."""
@@ -75,6 +86,19 @@ def _steps(account: Account) -> Iterator[str]:
             yield f"   included: all {kind.pool:,}"
         else:
             yield from _draw(kind)
+    if account.compared is not None:
+        yield from _compared(account, account.compared)
+
+
+def _compared(account: Account, near: NearMiss) -> Iterator[str]:
+    """Both abstracts: why a near miss is near, and what a reader must tell apart."""
+    yield "7. Compared: the review and its first near miss, by their abstracts."
+    for name, title, abstract in (
+        (account.review, account.title, near.review_abstract),
+        (near.paper, near.title, near.abstract),
+    ):
+        yield from _titled([(name, title)])
+        yield from hanging("       ", one_line(abstract).strip() or NO_ABSTRACT)
 
 
 def _candidates(account: Account) -> Iterator[str]:

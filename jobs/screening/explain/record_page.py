@@ -8,6 +8,7 @@ import numpy as np
 
 from jobs.columns import WIDTH, cut, hanging, number, one_line
 from jobs.counted import counted
+from jobs.screening.corpus import Text
 from jobs.screening.decisions import OUTCOMES
 from jobs.screening.explain.criteria import told_lines
 from jobs.screening.explain.diagram import UNTITLED
@@ -16,6 +17,8 @@ from jobs.screening.explain.run import Run
 from jobs.screening.explain.selection import Selection
 from jobs.screening.measuring.view import UNDECIDED, View
 from jobs.screening.validation_set import Record, record_key
+
+NO_ABSTRACT = "(no abstract)"
 
 CALLS = ("exclude", "include")
 """By the number of a call."""
@@ -38,7 +41,9 @@ def record_lines(run: Run, chosen: Selection, at: int) -> Iterator[str]:
     yield cut(one_line(key), WIDTH)
     title = one_line(run.review_title(chosen.review)) or UNTITLED
     yield from hanging("review     ", title)
+    yield from abstract_lines(run.review(chosen.review))
     yield from hanging("paper      ", (one_line(text.title) or UNTITLED) + year)
+    yield from abstract_lines(text)
     yield from hanging("truth      ", _truth(run, key, at))
     yield from told_lines(run, chosen.review, answers)
     for model, view in run.views.items():
@@ -52,6 +57,11 @@ def record_lines(run: Run, chosen: Selection, at: int) -> Iterator[str]:
         stated = run.about_item(chosen.review)
         own_answers = (a for a in (*stated, *answers) if a.task.model == model)
         yield from reply_lines(own_answers, imported=run.answers.imported)
+
+
+def abstract_lines(text: Text) -> Iterator[str]:
+    """The whole abstract of a review or paper, so that the two can be compared."""
+    yield from hanging("abstract   ", one_line(text.abstract).strip() or NO_ABSTRACT)
 
 
 def _truth(run: Run, key: str, at: int) -> str:

@@ -86,10 +86,14 @@ class Run:
 
     def review_title(self, review: str) -> str:
         """Its title; empty where the data hold none."""
+        return self.review(review).title
+
+    def review(self, review: str) -> Text:
+        """Its text; blank where the data hold none."""
         try:
-            return self.dataset.review(review).text.title
+            return self.dataset.review(review).text
         except KeyError:
-            return ""
+            return _NO_TEXT
 
     def paper(self, paper: str) -> Text:
         """Its text; an import without a set has none."""

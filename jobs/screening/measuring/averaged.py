@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from jobs.metrics import Resamples, aggregate, mean_of, rate_columns
 from jobs.metrics.columns import Floats, as_value, quotient
 from jobs.screening.measuring.counting import Counts
-from jobs.screening.measuring.pooled import BETA, FORMULAS, READ_BOTH_WAYS, definitions
+from jobs.screening.measuring.pooled import (
+    BETA,
+    FORMULAS,
+    READ_BOTH_WAYS,
+    definitions,
+    range_of,
+)
 from jobs.screening.measuring.ranking import Values, measures
 from jobs.screening.measuring.view import View
 from jobs.screening.measuring.wording import drawn
@@ -53,7 +59,9 @@ def averaged(
         **{word: own.definition for word, own in measures(view.settings).items()},
     }
     there = [at for at, n in enumerate(found.records) if n]
-    intervals = draws.intervals([mean_of(values) for values in by_review.values()])
+    intervals = draws.intervals(
+        [mean_of(values, range_of(word)) for word, values in by_review.items()]
+    )
     for (word, values), ends in zip(by_review.items(), intervals, strict=True):
         described = aggregate([values[at] for at in there])
         path, formula = f"{name}.macro.{word}", stated[word]
@@ -63,7 +71,6 @@ def averaged(
             n=described.n,
             definition=f"{formula}; mean over reviews",
             interval=ends,
-            draws=draws,
             n_defined=described.n_defined,
             std=described.std,
         )

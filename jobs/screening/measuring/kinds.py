@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jobs.metrics import Difference, Resamples, mean, mean_of
+from jobs.metrics import Difference, Resamples, mean, mean_of, with_interval
 from jobs.screening.difficulty.contamination import NOT_IDENTIFIED, implied
 from jobs.screening.measuring.stratum import Stratum
 from runner.scorecard import Metric
@@ -36,8 +36,11 @@ def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metri
             subset=f"reviews with {left} and {right}",
             lo=ends.lo,
             hi=ends.hi,
-            definition=f"specificity difference@1({left} minus {right}, mean over "
-            f"reviews that have both); {draws.definition}",
+            definition=with_interval(
+                f"specificity difference@1({left} minus {right}, mean over reviews "
+                "that have both)",
+                ends,
+            ),
         )
 
 

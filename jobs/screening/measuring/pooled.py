@@ -7,14 +7,19 @@ take records as independent.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 
 import numpy as np
 
 from jobs.metrics import (
+    NOT_NEGATIVE,
+    SHARE,
+    SIGNED,
     Confusion,
+    Range,
     Ratio,
+    Redrawn,
     Resamples,
+    Support,
     ppv_at_prevalence,
     ppv_columns,
     rate_columns,
@@ -64,6 +69,21 @@ FORMULAS: Mapping[str, str] = {
 NO_SUMS = ("balanced_accuracy", "mcc", "kappa", "ac1")
 """No ratios of sums: each replicate makes them of its own confusion matrix."""
 
+_RANGES: Mapping[str, Range] = {
+    "nnr": NOT_NEGATIVE,
+    "last_relevant_rank": NOT_NEGATIVE,
+    "mcc": SIGNED,
+    "kappa": SIGNED,
+    "ac1": SIGNED,
+}
+"""What a measure can be, where that is not 0 to 1."""
+
+
+def range_of(word: str) -> Range:
+    """The values that a measure can take; work saved can be negative."""
+    return SIGNED if word.startswith("wss") else _RANGES.get(word, SHARE)
+
+
 READ_BOTH_WAYS = ("sensitivity", "specificity", "f1")
 """Those that are also given with whatever is undecided read one way."""
 
@@ -105,7 +125,7 @@ def _decided(
     cells = found.decided
     sums = {"coverage": Ratio(cells.n, found.records), **_sums(cells)}
     intervals = dict(zip(sums, draws.intervals([*sums.values()]), strict=True))
-    others = draws.band_of(_Matrix(cells).no_sums, len(NO_SUMS))
+    others = draws.intervals_of([*map(_Matrix(cells).redrawn, NO_SUMS)])
     intervals |= zip(NO_SUMS, others, strict=True)
     stated = definitions(view)
     decided = int(cells.n.sum())
@@ -118,7 +138,6 @@ def _decided(
             n=n,
             definition=stated[word],
             interval=intervals[word],
-            draws=draws,
         )
         if word in PROPORTIONS:
             yield _wilson(view, path, sums[word], stated[word])
@@ -167,7 +186,7 @@ def _sums(cells: Cells) -> dict[str, Ratio]:
         "f1": Ratio(2 * tp, 2 * tp + fp + fn),
         "f2": Ratio(5 * tp, 5 * tp + fp + 4 * fn),
         "accuracy": Ratio(tp + tn, cells.n),
-        "nnr": Ratio(included, tp),
+        "nnr": Ratio(included, tp, NOT_NEGATIVE),
         "workload_reduction": Ratio(excluded, cells.n),
     }
 
@@ -177,6 +196,7 @@ class _Matrix:
 
     def __init__(self, cells: Cells) -> None:
         self._table = np.stack([cells.tp, cells.fp, cells.tn, cells.fn], axis=1)
+        self.support = Support.of_classes(cells.tp + cells.fn, cells.tn + cells.fp)
 
     def rates(self, block: Drawn) -> Mapping[str, Floats]:
         """Every rate, a number a replicate."""
@@ -185,15 +205,20 @@ class _Matrix:
             *np.einsum("ij,jk->ki", block.astype(np.float64), self._table)
         )
 
-    def no_sums(self, block: Drawn) -> Floats:
-        """Those of `NO_SUMS`, side by side."""
-        found = self.rates(block)
-        return np.stack([found[word] for word in NO_SUMS], axis=1)
+    def redrawn(self, word: str) -> Redrawn:
+        """One of `NO_SUMS`."""
+        return Redrawn(
+            lambda block: self.rates(block)[word], self.support, range_of(word)
+        )
 
-    def ppv(self, block: Drawn, prevalence: float) -> Floats:
+    def ppv(self, prevalence: float) -> Redrawn:
         """Precision foretold at a prevalence."""
-        found = self.rates(block)
-        return ppv_columns(found["sensitivity"], found["specificity"], prevalence)
+
+        def foretold(block: Drawn) -> Floats:
+            found = self.rates(block)
+            return ppv_columns(found["sensitivity"], found["specificity"], prevalence)
+
+        return Redrawn(foretold, self.support)
 
 
 def _read_both_ways(
@@ -213,7 +238,6 @@ def _read_both_ways(
                 n=int(np.sum(sums[word].denominators)),
                 definition=stated[f"{reading}.{word}"],
                 interval=ends,
-                draws=draws,
             )
             if word in PROPORTIONS:
                 yield _wilson(view, path, sums[word], stated[f"{reading}.{word}"])
@@ -224,9 +248,7 @@ def _foretold(
 ) -> Iterator[Metric]:
     values, matrix = _values(found), _Matrix(found.decided)
     wanted = tuple(dict.fromkeys(view.settings.prevalence))
-    intervals = draws.intervals_of(
-        [partial(matrix.ppv, prevalence=prevalence) for prevalence in wanted]
-    )
+    intervals = draws.intervals_of([*map(matrix.ppv, wanted)])
     for prevalence, ends in zip(wanted, intervals, strict=True):
         yield drawn(
             f"{name}.micro.ppv_at_{prevalence:g}",
@@ -234,5 +256,4 @@ def _foretold(
             n=int(found.decided.n.sum()),
             definition=f"ppv_at_prevalence@1(prevalence={prevalence:g})",
             interval=ends,
-            draws=draws,
         )

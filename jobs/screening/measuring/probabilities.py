@@ -45,5 +45,4 @@ def probabilities(
             n=len(p),
             definition=f"{word}@1(of p_include where there is one)",
             interval=ends,
-            draws=draws,
         )

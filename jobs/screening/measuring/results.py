@@ -67,6 +67,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> Results:
         settings.boot_seed,
         level=settings.level,
         cluster="review",
+        form=settings.interval,
     )
     rank = text_rank(records)
     of = partial(_column, sheet=sheet, draws=draws)

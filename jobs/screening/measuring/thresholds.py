@@ -22,6 +22,7 @@ from jobs.metrics import (
     curve,
     rates,
     ratio,
+    with_interval,
 )
 from jobs.metrics.columns import Bools, Floats
 from jobs.screening.measuring.view import View
@@ -136,9 +137,9 @@ class Thresholds:
             "specificity": Ratio([c.tn for c in each], [c.tn + c.fp for c in each]),
         }
         drawn = dict(zip(rated, draws.intervals([*rated.values()]), strict=True))
-        for choice, counts, intervals, drawing in (
-            ("in_sample", self.in_sample.counts, {}, ""),
-            ("leave_one_out", self.over_reviews, drawn, f"; {draws.definition}"),
+        for choice, counts, intervals in (
+            ("in_sample", self.in_sample.counts, {}),
+            ("leave_one_out", self.over_reviews, drawn),
         ):
             own = {} if counts is None else rates(counts)
             for word in rated:
@@ -150,8 +151,11 @@ class Thresholds:
                     subset="has p_include",
                     lo=ends.lo,
                     hi=ends.hi,
-                    definition=f"{word}@1(threshold for sensitivity >= {WANTED}, "
-                    f"{choice}, by review){drawing}",
+                    definition=with_interval(
+                        f"{word}@1(threshold for sensitivity >= {WANTED}, {choice}, "
+                        "by review)",
+                        ends,
+                    ),
                 )
         yield Metric(
             path="threshold95.in_sample.threshold",

@@ -6,7 +6,7 @@ is what the set says, not what is known.
 
 from __future__ import annotations
 
-from jobs.metrics import Interval, Resamples
+from jobs.metrics import Interval, with_interval
 from runner.scorecard import Metric
 
 DRAWN_RATIO = "goes by this set's ratio of negatives, which need not be a search's"
@@ -27,7 +27,6 @@ def drawn(
     n: int,
     definition: str,
     interval: Interval,
-    draws: Resamples,
     n_defined: int | None = None,
     std: float | None = None,
 ) -> Metric:
@@ -38,13 +37,10 @@ def drawn(
         value: None: undefined.
         n: items that it speaks about.
         definition: without how its interval was made.
-        interval: of the value.
-        draws: what the interval is of.
+        interval: of the value, from resampled reviews.
         n_defined: reviews that have a value, of a mean over reviews.
         std: over these reviews.
     """
-    lost = interval.b - interval.b_used
-    dropped = f"undefined in {lost} replicates" if interval.flagged else ""
     return Metric(
         path=path,
         value=value,
@@ -53,8 +49,8 @@ def drawn(
         n_defined=n_defined,
         lo=interval.lo,
         hi=interval.hi,
-        definition=f"{definition}; {draws.definition}, B_used={interval.b_used}",
-        note=note(path, dropped),
+        definition=with_interval(definition, interval),
+        note=note(path, interval.dropped),
         mean=None if n_defined is None else value,
         std=std,
     )

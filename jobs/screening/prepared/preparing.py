@@ -29,8 +29,8 @@ SAMPLER = 1
 
 _SCORING = frozenset(
     {"unclear", "threshold", "ensemble", "wss", "wss_level", "recall_share"}
-    | {"prevalence", "boot_b", "boot_seed", "level", "min_clusters", "limit"}
-    | {"confidence_kind"}
+    | {"prevalence", "boot_b", "boot_seed", "level", "interval", "min_clusters"}
+    | {"limit", "confidence_kind"}
 )
 _ASKING = frozenset(
     {"stages", "title_exclude_below", "criteria_source", "show_ids", "show_year"}

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from jobs.metrics import without_interval
 from jobs.metrics.columns import Bools
 from jobs.screening.measuring.pairs import PAIRED
 from jobs.screening.measuring.results import Column
@@ -22,9 +23,6 @@ LOSSES = frozenset({"atd", "loss"})
 
 DECISIONS = ("exclude", "include")
 """By what a call is, 0 or 1."""
-
-DRAWN = "; percentile bootstrap"
-"""Where the part of a definition begins that is about its interval."""
 
 
 def comparable(column: Column) -> Comparable:
@@ -74,7 +72,7 @@ def _by_kind(view: View) -> list[tuple[str, Bools]]:
 
 
 def _definition(column: Column, path: str) -> str:
-    return column.by_path()[path].definition.partition(DRAWN)[0]
+    return without_interval(column.by_path()[path].definition)
 
 
 def _of_records(view: View, rows: Bools, path: str, definition: str) -> ItemValues:

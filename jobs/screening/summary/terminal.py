@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, shortened
-from jobs.comparison.in_run import tested_words
+from jobs.comparison.in_run import in_words
 from jobs.counted import counted
 from jobs.screening.measuring.pairs import SENSITIVITY, SPECIFICITY, Pair
 from jobs.screening.measuring.results import Results
@@ -133,9 +133,7 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
                     if ends.lo is None or ends.hi is None
                     else f" [{ends.lo:+.2f}, {ends.hi:+.2f}]"
                 )
-                yield (
-                    f"  {word} {_signed(found.gap.value)}{shown}  {tested_words(found)}"
-                )
+                yield (f"  {word} {_signed(found.gap.value)}{shown}  {in_words(found)}")
 
 
 def _implied(results: Results) -> Iterator[str]:

@@ -62,8 +62,8 @@ def test_two_runs_as_a_table_of_80_columns(runs: Path) -> None:
     assert lines[:2] == [f"A  base  {LEXICAL}", f"B  recorded  {LARCH}"]
     table = lines[3 : lines.index(next(x for x in lines if x.startswith("items left")))]
     assert max(map(len, table)) <= 80
-    assert table[1].split() == ["avg_variant_recall", "undecided"]
-    assert "Holm over the 12 tests of this comparison (1 pair of models)." in lines[-1]
+    assert table[1].split() == ["avg_variant_recall", "too", "few", "(7", "papers)"]
+    assert lines[-1].endswith("too few: fewer than 10 papers.")
     assert done.stderr == ""
 
 
@@ -110,7 +110,7 @@ def test_a_model_against_itself_is_undecided_in_everything(runs: Path) -> None:
     (pair,) = compared(runs, "base", f"base:{LEXICAL}")["pairs"]
     for found in pair["metrics"].values():
         assert (found["difference"], found["lo"], found["hi"]) == (0.0, 0.0, 0.0)
-        assert found["verdict"] == "undecided"
+        assert found["verdict"] == "too few"
         assert found["test"] is None or found["test"]["p_holm"] == 1.0
 
 
@@ -261,8 +261,8 @@ def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
     with on_terminal(
         ("stty cols 80;", "SIFTLOG", "compare", "recorded"), cwd=runs
     ) as terminal:
-        shown = terminal.read_until(b"of models).").decode()
+        shown = terminal.read_until(b"than 10 papers.").decode()
     lines = shown.splitlines()
     (row,) = [line for line in lines if line.startswith("avg_paper_score  ")]
-    assert row.split(maxsplit=1)[1] == "B worse (5 papers only)"
+    assert row.split(maxsplit=1)[1] == "too few (5 papers)"
     assert max(map(len, lines)) <= 80

@@ -51,7 +51,9 @@ def test_two_models_of_the_full_size_set(a: SetA) -> None:
         (0.06776053859306257, 0.10398216096216743), rel=1e-11
     )
     assert area.verdict == "better"
-    assert area.p_values.own is None
+    assert area.p_values.own is not None
+    assert area.p_values.own.name == "DeLong by post"
+    assert area.p_values.own.p == pytest.approx(1.3057749162e-20, rel=1e-9)
     assert area.p_values.beside is not None
     delong = delong_paired(a.y, a.p, a.p2)
     assert delong is not None

@@ -77,7 +77,7 @@ def test_of_several_sides_every_two_are_one_family(cwd: Path, tmp_path: Path) ->
     said = compared(cwd, *words, "--items", TOTAL, "--out", items, "--plot", plot)
     sides = [(pair["a"]["scoring"], pair["b"]["scoring"]) for pair in said["pairs"]]
     assert sides == [(1, 2), (1, None), (2, None)]
-    assert said["family"].startswith("the 6 tests of this comparison (3 pairs")
+    assert said["family"].startswith("3 pairs of models, within: avg_paper_score (3 ")
     front = said["front"]
     assert [place["scoring"] for place in front["sides"]] == [1, 2, None]
     assert front["metric"] == SCORE

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.difference import Gap, agreed, gap, p_values, verdict
+from jobs.comparison.difference import Gap, agreed, gap, p_values
 from jobs.comparison.matching import Drawing
 from jobs.comparison.pairing import Paired, pair
+from jobs.comparison.verdict import OPPOSITE, Rule
 from jobs.metrics import (
     Interval,
     Resamples,
@@ -38,11 +41,8 @@ SAME_KIND = st.one_of(
     areas("auprc"),
 )
 Two = tuple[ItemValues, ItemValues]
-OPPOSITE = {
-    "better": "worse",
-    "worse": "better",
-    "undecided": "undecided",
-}
+SURE = 1e-6
+"""A p-value that decides."""
 
 
 def drawn(paired: Paired) -> Gap:
@@ -58,7 +58,7 @@ def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
     assert found.interval.lo in {0.0, None}
     assert found.interval.hi == found.interval.lo
     for lower_is_better in (False, True):
-        said = verdict(found.interval, lower_is_better=lower_is_better)
+        said = Rule().verdict(found.interval, SURE, 10, lower_is_better=lower_is_better)
         assert said == "undecided"
     made = p_values(paired, 1)
     assert all(test.p == 1.0 for test in (made.own, made.beside) if test)
@@ -72,7 +72,7 @@ def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
     assert one.value == (None if other.value is None else -other.value)
     for lower_is_better in (False, True):
         here, over_there = (
-            verdict(each.interval, lower_is_better=lower_is_better)
+            Rule().verdict(each.interval, SURE, 10, lower_is_better=lower_is_better)
             for each in (one, other)
         )
         assert here == OPPOSITE[over_there]
@@ -121,7 +121,8 @@ ENDS = st.one_of(st.none(), st.sampled_from((-0.5, -1e-12, 0.0, 1e-12, 0.5)))
 def test_nobody_wins_without_an_interval_that_leaves_0_out(
     lo: float | None, hi: float | None, lower_is_better: bool
 ) -> None:
-    said = verdict(Interval(lo=lo, hi=hi), lower_is_better=lower_is_better)
+    ends = Interval(lo=lo, hi=hi)
+    said = Rule().verdict(ends, SURE, 10, lower_is_better=lower_is_better)
     if lo is None or hi is None or lo <= 0 <= hi:
         assert said == "undecided"
     elif min(lo, hi) > 0:
@@ -150,7 +151,22 @@ def test_a_ratio_is_of_sums_and_not_a_mean_of_ratios() -> None:
     b = pooled({"p1": (1.0, 1.0), "p2": (9.0, 9.0)})
     found = drawn(pair(a, b))
     assert (found.a, found.b, found.value) == (0.1, 1.0, 0.9)
-    assert p_values(pair(a, b), 1).own is None
+    own = p_values(pair(a, b), 1).own
+    # one of two papers differs, so that swapping it gives as large a difference
+    assert own is not None
+    assert (own.name, own.p) == ("side swaps by paper", 1.0)
+
+
+@given(MEANS, MEANS)
+def test_a_ratio_over_ones_has_the_p_of_the_mean(a: ItemValues, b: ItemValues) -> None:
+    def over_ones(values: ItemValues) -> ItemValues:
+        return replace(values, kind="ratio", second=[1.0] * len(values.items))
+
+    if pair(a, b).is_right_or_wrong:
+        return
+    mean_p = p_values(pair(a, b), 1).own
+    ratio_p = p_values(pair(over_ones(a), over_ones(b)), 1).own
+    assert (mean_p and mean_p.p) == (ratio_p and ratio_p.p)
 
 
 def test_few_clusters_have_the_interval_of_the_library() -> None:
@@ -246,24 +262,36 @@ def test_areas_are_the_librarys_and_delongs_test_is_their_own() -> None:
 
 
 def test_delongs_test_stands_beside_where_posts_have_several_rows() -> None:
-    made = p_values(pair(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
-    assert made.own is None
+    def in_posts(scores: dict[str, float]) -> ItemValues:
+        own = scored(scores)
+        return replace(own, clusters=[f"p{int(key[1:]) // 3}" for key in own.items])
+
+    made = p_values(pair(in_posts(SCORES_A), in_posts(SCORES_B)), 1)
+    assert made.own is not None
     assert made.beside is not None
-    assert made.beside.name == "DeLong"
+    assert (made.own.name, made.beside.name) == ("DeLong by paper", "DeLong")
+    # one post that holds everything tests nothing
+    alone = p_values(pair(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
+    assert alone.own is None
 
 
-def test_average_precision_has_an_interval_and_no_test() -> None:
+def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None:
     a, b = scored(SCORES_A, kind="auprc"), scored(SCORES_B, kind="auprc")
     found = drawn(paired := pair(a, b))
     labels = [LABELS[item] for item in paired.items]
     assert found.a == auprc(labels, [SCORES_A[item] for item in paired.items])
     assert found.interval.lo is not None
-    assert p_values(paired, 1).own is p_values(paired, 1).beside is None
+    assert p_values(paired, 1).own is None
+    own = p_values(paired, 1, Drawing(b=50).maker()(paired.drawn)).own
+    assert own is not None
+    assert own.name == "bootstrap by paper"
+    assert 0 < own.p <= 1
 
 
 def test_one_class_has_neither_area_nor_interval_nor_test() -> None:
     one = pooled({"p1": (1.0, 0.5), "p2": (1.0, 0.25)}, kind="auroc")
     found = drawn(paired := pair(one, one))
     assert (found.a, found.value, found.interval.lo) == (None, None, None)
-    assert verdict(found.interval, lower_is_better=False) == "undecided"
+    word = Rule().verdict(found.interval, SURE, 10, lower_is_better=False)
+    assert word == "undecided"
     assert p_values(paired, 1).own is None

@@ -34,8 +34,8 @@ def test_holm_is_over_every_metric_of_every_pair(
     assert len(found) == 2 * len(metrics)
 
 
-def test_a_metric_without_a_test_is_in_no_family() -> None:
-    ratio = pooled({f"p{n}": (n / 10, 1.0) for n in range(10)})
+def test_a_metric_whose_test_is_undefined_is_in_no_family() -> None:
+    ratio = pooled({f"p{n}": (n / 10, 0.0) for n in range(10)})
     a, b = side({"m": RISING, "r": ratio}), side({"m": FALLING, "r": ratio})
     (match,) = matches([(a, b)], (), FEW_DRAWS)
     mean, pooled_one = match.compared

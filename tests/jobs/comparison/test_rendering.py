@@ -21,7 +21,9 @@ from runner.scorecard import Labels
 from tests.jobs.comparison.item_columns import means, pooled, side
 
 DRAWING = Drawing(b=100)
-HEAD = "      A        B    B - A        95% interval  p (Holm)        n  win/tie/loss"
+HEAD = (
+    "     A       B    B - A        95% interval        p  p (Holm)  won/lost/tied, n"
+)
 HOSTILE = "p1\x1b]0;x\x07\nA better\u202e=SUM(1)"
 
 
@@ -44,19 +46,21 @@ def test_the_table_of_a_match() -> None:
         "",
         HEAD,
         "avg_score" + " " * 63 + "B better",
-        "  0.388    0.939   +0.551    [+0.495, +0.623]    0.0002       28  28/0/0",
-        "v" + " " * 70 + "undecided",
+        " 0.388   0.939   +0.551    [+0.495, +0.623]   0.0001    0.0003  28/0/0, 28",
+        "v" + " " * 62 + "too few (1 paper)",
     ]
     assert "  2/3/0  avg_score" in lines
     assert "  0/0/0  v, r" in lines
     assert "McNemar's p, if items were independent: v 1" in lines
     assert "only A has: a" in lines
-    assert lines[-2].endswith(
-        "bootstrap by paper, B=100, seed=20260118, both sides drawn alike."
+    assert lines[-4].endswith(
+        "by paper, B=100, seed=20260118, adjusted where that is too narrow."
     )
-    assert lines[-1].endswith(
-        "Holm over the 2 tests of this comparison (1 pair of models)."
-    )
+    assert lines[-3:] == [
+        "p: side swaps by paper, sign flips by paper.",
+        "p (Holm): over 1 pair of models, within: all metrics (3 tests).",
+        f"{DRAWING.rule.sentence('paper')}.",
+    ]
 
 
 @given(st.text("abc.~_", min_size=1, max_size=64), st.sampled_from((1.0, 99.0, -9.0)))
@@ -71,19 +75,26 @@ def test_every_row_of_the_table_fits_80_columns(path: str, scale: float) -> None
     assert ends[:-1] == heads[:-1]
 
 
-def test_few_papers_are_said_beside_the_verdict() -> None:
+def test_few_papers_have_no_winner() -> None:
     a = means({f"p{n}": 0.1 for n in range(4)})
     b = means({f"p{n}": 0.2 for n in range(4)})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
-    assert "B better (4 papers only)" in rendering.text([made], None, DRAWING)
+    table = rendering.text([made], None, DRAWING)
+    assert "too few (4 papers)" in table
+    assert "B better" not in table
+    (enough,) = matches(
+        [(side({"m": a}), side({"m": b}))], (), replace(DRAWING, min_clusters=4)
+    )
+    # four papers can give no p below 1/8, however few are enough
+    assert enough.compared[0].verdict == "undecided"
 
 
 def test_where_lower_is_better_the_verdict_says_so() -> None:
-    a = means({f"p{n}": 0.1 for n in range(4)}, lower_is_better=True)
-    b = means({f"p{n}": 0.2 for n in range(4)}, lower_is_better=True)
+    a = means({f"p{n}": 0.1 for n in range(10)}, lower_is_better=True)
+    b = means({f"p{n}": 0.2 for n in range(10)}, lower_is_better=True)
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
     told = rendering.text([made], None, DRAWING)
-    assert "B worse (lower is better; 4 papers only)" in told
+    assert "B worse (lower is better)" in told
     (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
     assert pair["metrics"]["m"]["lower_is_better"]
 
@@ -108,8 +119,8 @@ def test_one_paper_has_a_difference_and_no_interval() -> None:
     a, b = means({"p1": 0.25, "p2": 0.5}), means({"p1": 0.5})
     (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
     verdict, row = rendering.text([made], None, DRAWING).splitlines()[4:6]
-    assert verdict.endswith("  undecided")
-    assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0"]
+    assert verdict.endswith("  too few (1 paper)")
+    assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0,", "1"]
 
 
 def test_nothing_left_out_is_not_a_line() -> None:
@@ -134,7 +145,7 @@ def test_names_and_keys_from_outside_stay_on_their_line() -> None:
     told += rendering.items_text("m", made, furthest(made, "m", 5))
     assert not [line for line in told.splitlines() if line.startswith("A better")]
     (shown,) = [line for line in told.split("\n") if line.endswith("=SUM(1)")][-1:]
-    assert shown.startswith("  1.000    0.000   -1.000  p1")
+    assert shown.startswith(" 1.000   0.000   -1.000  p1")
 
 
 def test_equal_items_are_said_to_be_equal() -> None:
@@ -147,7 +158,7 @@ def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
     made = match()
     said = record.as_json([made], None, DRAWING, [furthest(made, "avg_score", 1)])
     assert json.loads(json.dumps(said, allow_nan=False)) == said
-    assert said["family"] == "the 2 tests of this comparison (1 pair of models)"
+    assert said["family"] == "1 pair of models, within: all metrics (3 tests)"
     assert (said["b"], said["seed"], said["level"]) == (100, 20260118, 0.95)
     (pair,) = said["pairs"]
     metric = pair["metrics"]["avg_score"]
@@ -167,7 +178,8 @@ def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
     rows = list(csv.DictReader(file))
     assert [row["metric"] for row in rows] == ["'=SUM(1)", "v", "r"]
     ratio = rows[-1]
-    assert (ratio["test"], ratio["p"], ratio["p_holm"]) == ("", "", "")
+    assert (ratio["test"], ratio["p"]) == ("side swaps by paper", "1.0")
+    assert list(ratio)[-8:-5] == ["wins", "losses", "ties"]
     assert float(rows[0]["difference"]) == made.compared[0].gap.value
 
 

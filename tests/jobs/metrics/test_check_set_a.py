@@ -113,7 +113,7 @@ def test_intervals_of_areas_by_post_and_by_query(a: SetA, by_post: Resamples) ->
 def test_interval_of_the_difference_of_two_models(a: SetA, by_post: Resamples) -> None:
     cluster = cluster_index(a.post)
     one, two = auroc_of(a.y, a.p, cluster), auroc_of(a.y, a.p2, cluster)
-    found = by_post.interval_of(lambda counts: one(counts) - two(counts))
+    found = by_post.interval_of(one.minus(two))
     ends = (0.06776053859306257, 0.10398216096216743)
     assert (found.lo, found.hi) == pytest.approx(ends, rel=1e-11)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,9 +18,13 @@ from jobs.metrics import (
     ratio,
     round12,
     wilson,
+    with_interval,
+    without_interval,
 )
 from jobs.metrics import intervals as module
 from jobs.metrics.intervals import Statistic
+
+Percentiles = partial(Resamples, form="percentile")
 
 KEYS = [f"PMC{n}" for n in (9, 10, 2, 33, 1, 7, 80, 5, 4, 6)]
 VALUES = [0.1, 0.9, 0.4, 1.0, 0.0, 0.35, 0.7, 0.2, 0.55, 1 / 3]
@@ -85,7 +90,7 @@ def test_rounding_keeps_twelve_digits_and_no_negative_zero() -> None:
 
 
 def test_the_bootstrap_is_what_its_definition_says() -> None:
-    interval = Resamples(KEYS).mean(VALUES)
+    interval = Percentiles(KEYS).mean(VALUES)
     assert (interval.lo, interval.hi, interval.b_used) == by_hand(KEYS, [*VALUES])
     assert (interval.b, interval.flagged) == (2000, False)
 
@@ -93,7 +98,7 @@ def test_the_bootstrap_is_what_its_definition_says() -> None:
 def test_replicates_without_a_value_are_dropped_counted_and_flagged() -> None:
     rare: list[float | None] = [None] * 9 + [0.5]
     rare[2] = 0.25
-    interval = Resamples(KEYS).mean(rare)
+    interval = Percentiles(KEYS).mean(rare)
     lo, hi, used = by_hand(KEYS, rare)
     assert (interval.lo, interval.hi, interval.b_used) == (lo, hi, used)
     assert 0 < used < 0.95 * 2000
@@ -101,23 +106,23 @@ def test_replicates_without_a_value_are_dropped_counted_and_flagged() -> None:
 
 
 def test_a_statistic_without_any_value_has_no_interval() -> None:
-    nothing = Resamples(KEYS, b=50).mean([None] * 10)
-    assert nothing == Interval(lo=None, hi=None, b=50, b_used=0, flagged=True)
+    nothing = Percentiles(KEYS, b=50).mean([None] * 10)
+    assert (nothing.lo, nothing.hi) == (None, None)
+    assert (nothing.b, nothing.b_used, nothing.flagged) == (50, 0, True)
 
 
 @pytest.mark.parametrize(("keys", "b"), [([], 9), (["one"], 9), (["one", "two"], 0)])
 def test_without_clusters_or_replicates_there_is_no_interval(
     keys: list[str], b: int
 ) -> None:
-    assert Resamples(keys, b=b).mean([1.0] * len(keys)) == Interval(
-        lo=None, hi=None, b=b
-    )
+    found = Percentiles(keys, b=b).mean([1.0] * len(keys))
+    assert (found.lo, found.hi, found.b, found.b_used) == (None, None, b, 0)
 
 
 def test_a_ratio_of_sums_weighs_clusters_by_their_denominator() -> None:
     asked = [float(n) for n in range(1, 11)]
     right = [x * n for x, n in zip(VALUES, asked, strict=True)]
-    interval = Resamples(KEYS, b=300).ratio(right, asked)
+    interval = Percentiles(KEYS, b=300).ratio(right, asked)
 
     order = sorted(range(10), key=KEYS.__getitem__)
     rng = np.random.default_rng(20260118)
@@ -132,7 +137,7 @@ def test_a_ratio_of_sums_weighs_clusters_by_their_denominator() -> None:
 
 
 def test_a_difference_uses_the_same_replicates_on_both_sides() -> None:
-    resamples = Resamples(KEYS)
+    resamples = Percentiles(KEYS)
     shifted = [value + 0.25 for value in VALUES]
     constant = resamples.difference(shifted, VALUES)
     assert (constant.lo, constant.hi) == (0.25, 0.25)
@@ -142,7 +147,7 @@ def test_a_difference_uses_the_same_replicates_on_both_sides() -> None:
 
 def test_a_difference_of_means_over_the_same_clusters_is_the_mean_difference() -> None:
     other = list(reversed(VALUES))
-    resamples = Resamples(KEYS)
+    resamples = Percentiles(KEYS)
     differences = [a - b for a, b in zip(VALUES, other, strict=True)]
     paired, single = resamples.difference(VALUES, other), resamples.mean(differences)
     assert paired.lo == pytest.approx(single.lo, abs=1e-12)
@@ -150,7 +155,7 @@ def test_a_difference_of_means_over_the_same_clusters_is_the_mean_difference() -
 
 
 def test_many_statistics_get_the_intervals_they_would_get_alone() -> None:
-    resamples = Resamples(KEYS, b=100)
+    resamples = Percentiles(KEYS, b=100)
     half = [*VALUES[:5], *[None] * 5]
     statistics: list[Statistic] = [
         mean_of(VALUES),
@@ -171,8 +176,8 @@ def test_the_order_in_which_clusters_are_given_changes_no_digit(
     rng: random.Random,
 ) -> None:
     order = rng.sample(range(10), 10)
-    shuffled = Resamples([KEYS[i] for i in order], b=200)
-    assert shuffled.mean([VALUES[i] for i in order]) == Resamples(KEYS, b=200).mean(
+    shuffled = Percentiles([KEYS[i] for i in order], b=200)
+    assert shuffled.mean([VALUES[i] for i in order]) == Percentiles(KEYS, b=200).mean(
         VALUES
     )
 
@@ -180,10 +185,10 @@ def test_the_order_in_which_clusters_are_given_changes_no_digit(
 def test_what_is_too_large_to_keep_is_drawn_again_and_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = Resamples(KEYS, b=300)
+    kept = Percentiles(KEYS, b=300)
     monkeypatch.setattr(module, "MATRIX_BYTES", 0)
     monkeypatch.setattr(module, "_BLOCK_BYTES", 7 * 8 * len(KEYS))
-    redrawn = Resamples(KEYS, b=300)
+    redrawn = Percentiles(KEYS, b=300)
     blocks = list(redrawn.multiplicities())
     assert {len(block) for block in blocks} == {7, 300 % 7}
     np.testing.assert_array_equal(
@@ -193,21 +198,23 @@ def test_what_is_too_large_to_keep_is_drawn_again_and_the_same(
 
 
 def test_every_replicate_draws_as_many_clusters_as_there_are() -> None:
-    for block in Resamples(KEYS, b=50).multiplicities():
+    for block in Percentiles(KEYS, b=50).multiplicities():
         assert (block.sum(axis=1) == len(KEYS)).all()
 
 
 def test_the_definition_names_all_that_an_interval_depends_on() -> None:
-    resamples = Resamples(KEYS, b=10, seed=3, level=0.9, cluster="paper")
-    assert resamples.definition == (
-        "percentile bootstrap by paper, B=10, seed=3, level=0.9"
+    draws = Percentiles(KEYS, b=10, seed=3, level=0.9, cluster="paper")
+    found = draws.mean(VALUES)
+    assert found.how == (
+        "interval by paper: percentile bootstrap, B=10, seed=3, level=0.9, B_used=10"
     )
+    assert without_interval(with_interval("recall@1(x)", found)) == "recall@1(x)"
 
 
 def test_keys_and_columns_that_do_not_fit_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'b' twice, at index 2"):
-        Resamples(["b", "a", "b"])
-    resamples = Resamples(KEYS, b=2)
+        Percentiles(["b", "a", "b"])
+    resamples = Percentiles(KEYS, b=2)
     with pytest.raises(ValueError, match="numerators has 1 values for 10 keys"):
         resamples.mean([1.0])
     with pytest.raises(ValueError, match="denominators holds nan at index 3"):

@@ -84,7 +84,7 @@ def test_every_metric_has_the_known_interval(
 ) -> None:
     papers = records[model]
     variants = [paper["variant_results"].values() for paper in papers]
-    resamples = Resamples([paper["pmcid"] for paper in papers])
+    resamples = Resamples([paper["pmcid"] for paper in papers], form="percentile")
 
     assert ends(resamples.mean([p["variant_recall"] for p in papers])) == recall
     assert ends(resamples.mean([p["paper_score"] for p in papers])) == score
@@ -151,7 +151,9 @@ def test_every_pair_has_the_known_difference(
     pairs = list(zip(left, right, strict=True))
 
     assert mean(a - b for a, b in pairs) == pytest.approx(difference, rel=1e-12)
-    assert ends(Resamples(shared).difference(left, right)) == interval
+    assert (
+        ends(Resamples(shared, form="percentile").difference(left, right)) == interval
+    )
     counts = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     assert counts == wins_losses
     if p is not None:

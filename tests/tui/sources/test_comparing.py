@@ -55,7 +55,8 @@ def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
         == printed["pairs"][0]["metrics"]["score"]["difference"]
     )
     assert read.metrics["score"].verdict == "better"
-    assert read.metrics["r"].test is None
+    assert read.metrics["r"].test is not None
+    assert read.metrics["r"].test.p == 1.0
     assert read.metrics["none"].a is None
     assert read.only_a == ("a",)
     assert [gap.item for gap in read.items] == [gap.item for gap in listed[0]]

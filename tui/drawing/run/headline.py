@@ -112,7 +112,7 @@ def _interval(metric: HeadlineMetric) -> str:
 
 
 _CELLS: Sequence[Callable[[HeadlineMetric], str]] = (
-    lambda metric: metric.name,
+    lambda metric: metric.name or metric.path,
     lambda metric: metric.model,
     lambda metric: _figure(metric.value),
     _interval,

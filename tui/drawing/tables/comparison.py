@@ -162,36 +162,23 @@ def _interval(row: Row) -> str:
 
 
 _DECIDED = {"better", "worse"}
-"""Verdicts on B that an interval without 0 gives."""
-
-
-def is_sure(metric: Metric) -> bool:
-    """Whether there is an interval, without which no side is called better."""
-    return metric.lo is not None and metric.hi is not None
-
-
-def is_doubtful(metric: Metric) -> bool:
-    """Whether a side is called better by few clusters only."""
-    return metric.few and metric.verdict in _DECIDED
+"""Verdicts that name a winner."""
 
 
 def _verdict(row: Row) -> str:
     match row.shown:
         case Metric(n=0):
             return "no pairs"
-        case Metric() as metric if is_sure(metric):
-            side = "B " if metric.verdict in _DECIDED else ""
-            return f"{side}{metric.verdict}{' !' if is_doubtful(metric) else ''}"
-        case Metric():
-            return UNKNOWN
+        case Metric(verdict=verdict):
+            return f"B {verdict}" if verdict in _DECIDED else verdict
         case _:
             return ""
 
 
 def _verdict_tone(row: Row) -> str:
-    """It stands out where it is sure, and no more."""
+    """Only a verdict that names a winner stands out."""
     match row.shown:
-        case Metric() as metric if metric.verdict in _DECIDED and is_sure(metric):
+        case Metric(verdict=verdict) if verdict in _DECIDED:
             return ""
         case _:
             return "dim"
@@ -199,8 +186,8 @@ def _verdict_tone(row: Row) -> str:
 
 def _standing(row: Row) -> str:
     match row.shown:
-        case Metric(standing=Standing(wins=wins, ties=ties, losses=losses)):
-            return "/".join(map(_some, (wins, ties, losses)))
+        case Metric(standing=Standing(wins=wins, losses=losses, ties=ties)):
+            return "/".join(map(_some, (wins, losses, ties)))
         case Metric():
             return UNKNOWN
         case _:
@@ -234,7 +221,7 @@ METRIC_COLUMNS: tuple[Column[Row], ...] = (
     _figure("B - A", 8, _difference),
     _figure("interval", 15, _interval),
     Column(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
-    _figure("win/tie/loss", 16, _standing, drops=1),
+    _figure("won/lost/tied", 16, _standing, drops=1),
     _figure("pairs", 7, _pairs, drops=2),
     _figure("p (Holm)", 8, _p, drops=3),
 )
@@ -256,16 +243,18 @@ def _about_metric(metric: Metric) -> Iterator[str]:
     pairs = f"{count(metric.n)} pairs in {count(metric.clusters)} {metric.cluster}s"
     yield f"{pairs}, only A {count(metric.only_a)}, only B {count(metric.only_b)}"
     if metric.standing is not None:
-        wins, losses = metric.standing.wins, metric.standing.losses
-        yield f"B better on {count(wins)}, worse on {count(losses)}"
+        won = metric.standing
+        yield f"won {count(won.wins)}, lost {count(won.losses)}, tied {count(won.ties)}"
     if metric.undefined:
         yield f"{count(metric.undefined)} without a value"
-    if not is_sure(metric):
+    if metric.few:
+        yield f"{count(metric.clusters)} {metric.cluster}s are too few for a winner"
+    elif metric.lo is None or metric.hi is None:
         yield "no interval, so neither is called better"
-    elif is_doubtful(metric):
-        yield f"! {count(metric.clusters)} {metric.cluster}s only: trust it little"
-    if metric.test is not None:
-        yield f"p: {metric.test.name}"
+    if metric.test is None:
+        yield "no test, so neither is called better"
+    else:
+        yield f"p {metric.test.p:.2g}: {metric.test.name}"
     yield metric.definition
 
 

@@ -86,9 +86,10 @@ def test_areas_of_two_configurations_have_delongs_test() -> None:
     _, steps = steps_of(FIRST, {**RERANKED, "score": other})
     gap = steps["c1", "auroc"].gap
     assert gap is not None
-    assert gap.test == "DeLong, independent queries"
+    assert gap.test == "DeLong by post"
     one, two = (np.array(each, dtype=np.float64) for each in (other, SCORE))
-    known = delong_paired(Y, one, two)
+    posts = [post for post, _ in KEYS]
+    known = delong_paired(Y, one, two, posts)
     assert known is not None
     assert gap.p == pytest.approx(known.p, rel=1e-11)
 
@@ -148,3 +149,44 @@ def test_a_longer_fixed_list_is_compared_at_10_and_costs_all_it_shows() -> None:
     assert found["evidence_recall@10"].value == 0
     assert found["sentences_extracted"].value == 24 * len(KEYS)
     assert "evidence_recall@24" not in found
+
+
+def test_the_workload_counts_what_posts_have_and_the_nominal_k_has_its_own_name() -> (
+    None
+):
+    whole = {**FIRST, "k_rule": "24"}
+    first_two = {**FIRST, "k_rule": "2"}
+    results, steps = steps_of(whole, first_two)
+    for config, nominal, shown in (("c0", 24, 4), ("c1", 2, 2)):
+        read = steps[config, "sentences_extracted"].metric.value
+        assert read == shown * len(KEYS)
+        assert steps[config, "k.mean"].metric.value == shown
+        assert steps[config, "k_nominal.mean"].metric.value == nominal
+    # the saving is that of sentences, and neither of 24 nor of a list that ends
+    gap = steps["c1", "k.mean"].gap
+    assert gap is not None
+    assert gap.value == -2
+    own = {metric.path for metric in results.metrics(MODEL)}
+    assert {"k.mean", "k_nominal.mean", "config.c1.k_nominal.mean"} <= own
+
+
+def test_each_step_has_a_verdict_by_the_rule_of_comparisons() -> None:
+    _, steps = steps_of(FIRST, RERANKED)
+    better = steps["c1", "ndcg"].gap
+    same = steps["c1", "auroc"].gap
+    assert better is not None
+    assert same is not None
+    assert (better.verdict, better.clusters) == ("better", 20)
+    assert same.verdict == "undecided"
+    strict = measured(
+        sheet_of(
+            KEYS,
+            [{"config": "c0", **FIRST}, {"config": "c1", **RERANKED}],
+            y=Y,
+            gold=GOLD,
+            fold=FOLD,
+        ),
+        settings(boot_b=100, min_clusters=POSTS + 1),
+    )
+    words = {step.gap.verdict for step in strict.steps if step.gap and step.gap.p}
+    assert words == {"too few"}

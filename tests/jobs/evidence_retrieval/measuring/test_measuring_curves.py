@@ -50,7 +50,7 @@ def test_bins_and_counts_add_up_to_the_queries(block: Block) -> None:
     by_state = k_by_state(block)
     assert by_state["NEG"] == {0: 1350}
     assert sum(sum(own.values()) for own in by_state.values()) == 14_770
-    assert set(by_state["POS"]) == {3, 4, 5, 6}
+    assert set(by_state["POS"]) == {1, 2, 3, 4, 5, 6}
     folds = states_by_fold(block)
     assert sum(own["UNCERTAIN"] for own in folds.values()) == 12_431
     points = risk(block)

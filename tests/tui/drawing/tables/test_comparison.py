@@ -45,19 +45,19 @@ def test_a_line_has_both_values_the_interval_and_who_wins() -> None:
         "B - A": "+0.250",
         "interval": "+0.125 … +0.375",
         "verdict": "B better",
-        "win/tie/loss": "31 k/561 k/460",
+        "won/lost/tied": "31 k/460/561 k",
         "pairs": "612,004",
         "p (Holm)": "0.002",
     }
 
 
-def test_no_side_is_better_without_an_interval_and_few_are_doubted() -> None:
-    assert cells(row_of(**UNSURE | {"verdict": "better"}))["verdict"] == "-"
-    assert "neither is called better" in drawing.about(row_of(**UNSURE))
-    assert cells(row_of(**FEW))["verdict"] == "B better !"
-    assert "! 4 papers only" in drawing.about(row_of(**FEW))
-    undecided = FEW | {"verdict": "undecided"}
-    assert cells(row_of(**undecided))["verdict"] == "undecided"
+def test_the_word_is_the_commands_and_what_it_lacks_is_said() -> None:
+    assert cells(row_of(**UNSURE))["verdict"] == "undecided"
+    assert "no interval, so neither" in drawing.about(row_of(**UNSURE))
+    assert "no test, so neither" in drawing.about(row_of(**UNSURE))
+    assert cells(row_of(**FEW))["verdict"] == "too few"
+    assert "4 papers are too few for a winner" in drawing.about(row_of(**FEW))
+    assert "p 0.001: sign flips by paper" in drawing.about(row_of())
 
 
 def test_what_is_unknown_is_a_dash_and_never_a_number() -> None:
@@ -109,7 +109,7 @@ def test_figures_fit_their_columns_and_nothing_has_no_sign(a: float, b: float) -
 
 @pytest.mark.parametrize(
     ("width", "last"),
-    [(76, "verdict"), (96, "win/tie/loss"), (116, "p (Holm)"), (156, "p (Holm)")],
+    [(76, "verdict"), (96, "won/lost/tied"), (116, "p (Holm)"), (156, "p (Holm)")],
 )
 def test_as_many_columns_as_fit(width: int, last: str) -> None:
     kept = fitted(METRIC_COLUMNS, width)

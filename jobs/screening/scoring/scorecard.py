@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.screening.artifacts.long import LongFiles
 from jobs.screening.artifacts.tables import short_tables
 from jobs.screening.dataset import Dataset
@@ -13,6 +14,7 @@ from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.measuring.results import Column, Results, measured
+from jobs.screening.measuring.trivial import trivial
 from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
@@ -46,7 +48,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         *sheet.findings,
         *results.findings,
     )
-    return Scorecard(
+    card = Scorecard(
         models={model: own.metrics for model, own in results.columns.items()},
         summary=run_text(results, findings),
         headline=HEADLINE,
@@ -64,6 +66,9 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             model: partial(labels, own) for model, own in results.columns.items()
         },
         units={model: _units(results.columns[model]) for model in sheet.models},
+    )
+    return beside(
+        card, {model: [*trivial(own)] for model, own in results.columns.items()}
     )
 
 

@@ -88,7 +88,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         comparable={model: counted.comparable(model) for model in counted.models},
     )
     return beside(
-        card, {model: own.trivial.baselines() for model, own in counted.tallies.items()}
+        card,
+        {model: [*own.trivial.baselines()] for model, own in counted.tallies.items()},
     )
 
 

@@ -32,8 +32,8 @@ class Trivial:
 
     def __init__(self) -> None:
         self._answers: dict[str, Counter[str]] = defaultdict(Counter)
-        self._accuracy: Counter[tuple[str, str]] = Counter()
-        self._score: Counter[tuple[str, str]] = Counter()
+        self._accuracy: dict[tuple[str, str], float] = defaultdict(float)
+        self._score: dict[tuple[str, str], float] = defaultdict(float)
         self._with_questions = 0
         self._scored = 0
 

@@ -19,6 +19,10 @@ LIMITS = "limits"
 """Where a finding is that speaks of all numbers: what they do not show. A report has a
 section of its own for these."""
 
+BASELINES = "baselines.txt"
+"""Name of the artifact that says what models add over trivial baselines; what `siftlog
+explain` says of a run ends with it."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.baselines import FORMS
 from jobs.measures import Measure, Measures, Part
 from runner.scorecard import Direction
 
@@ -86,11 +87,7 @@ _RATES: Mapping[str, tuple[str, str, Direction]] = {
         "Mean of sensitivity and specificity; chance is 0.5",
         "higher",
     ),
-    "kappa": (
-        "Cohen's kappa",
-        "Agreement of decisions with the gold beyond chance",
-        "higher",
-    ),
+    "kappa": ("Cohen's kappa", "Agreement with the gold beyond chance", "higher"),
 }
 """Of queries decided in one way: name, meaning, direction."""
 
@@ -138,13 +135,9 @@ _POSTS: Mapping[str, tuple[str, str, Direction]] = {
         "Mean F1 of posts, weighted by their number of true criteria",
         "higher",
     ),
-    "macro_f1_over_labels": (
-        "Macro F1 over criteria",
-        "Mean F1 of the criteria",
-        "higher",
-    ),
+    "macro_f1_over_labels": ("Macro F1 of criteria", "Mean F1 of criteria", "higher"),
     "weighted_f1_over_labels": (
-        "Weighted F1 over criteria",
+        "Weighted F1 of criteria",
         "Mean F1 of the criteria, weighted by how common they are",
         "higher",
     ),
@@ -383,6 +376,7 @@ MEASURES = Measures(
         "graph.": Part(name="graph", meaning="of the list that the graph reorders"),
     },
     forms={
+        **FORMS,
         "~wilson": Part(
             name="Wilson interval",
             meaning="with an interval that takes queries as independent",

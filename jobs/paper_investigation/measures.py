@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.baselines import FORMS
 from jobs.measures import Measure, Measures, Part
 from runner.scorecard import Direction
 
@@ -97,6 +98,7 @@ MEASURES = Measures(
         "replicate.{replicate}.": Part(name="replicate {replicate}"),
     },
     forms={
+        **FORMS,
         "~micro": Part(name="pooled over papers"),
         "~wilson": Part(
             name="Wilson interval",
@@ -155,6 +157,10 @@ MEASURES = Measures(
             name="missing replies as wrong",
             meaning="a question without a reply counts as wrong",
         ),
+        "~without_reference_alleles": Part(
+            name="without reference alleles",
+            meaning="reference alleles such as *1 are left out",
+        ),
         "~failures_as_fn": Part(
             name="unreadable lists as empty",
             meaning="papers whose list could not be read count as papers with an "
@@ -175,6 +181,16 @@ MEASURES = Measures(
             "star_allele": "star alleles",
             "phenotype": "metaboliser phenotypes",
             "other": "other variants",
+        },
+        "kind": {
+            "rsID": "rsIDs",
+            "star_allele": "star alleles but the reference",
+            "reference_allele": "reference alleles",
+            "HLA": "HLA alleles",
+            "phenotype": "metaboliser phenotypes",
+            "activity": "activities of gene products",
+            "gene_presence": "presence of whole genes",
+            "other_allele": "other alleles",
         },
         "stage": {"extract": "variant lists", "question": "answers"},
         "part": {
@@ -208,6 +224,10 @@ MEASURES = Measures(
         "papers_with_questions": _count(
             "Papers with questions", "Scored papers with a question accuracy"
         ),
+        "papers_without_questions": _count(
+            "Papers without questions",
+            "Scored papers without a question on a recalled variant; their score is 0",
+        ),
         **{
             f"class.MICRO-AVG.{word}": measure
             for word, measure in _hits("all classes", "of all classes").items()
@@ -216,6 +236,11 @@ MEASURES = Measures(
             f"class.{{class}}.{word}": measure
             for word, measure in _hits("{class}", "of the class {class}").items()
         },
+        "kind.{kind}.recall": _count(
+            "Variant recall, {kind}",
+            "Share of the known {kind} that the model lists",
+            "higher",
+        ),
         "truth_size.{size}.recall": _count(
             "Variant recall, papers with {size} known variants",
             "Mean variant recall of the papers with {size} known variants",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.baselines import FORMS
 from jobs.measures import Measure, Measures, Part
 from runner.scorecard import Direction
 
@@ -76,6 +77,7 @@ MEASURES = Measures(
         ),
     },
     forms={
+        **FORMS,
         "~defined": Part(
             name="where defined", meaning="properties without a value are left out"
         ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.baselines import FORMS
 from jobs.measures import Measure, Measures, Part
 from runner.scorecard import Direction
 
@@ -124,6 +125,13 @@ _VERDICTS: Mapping[str, Measure] = {
     "threshold": _measure(
         "Similarity threshold", "Similarity from which a conclusion can pass"
     ),
+    "above": _measure(
+        "Conclusions above the threshold",
+        "Conclusions that are alike by similarity, whatever they state",
+    ),
+    "judged": _measure(
+        "Conclusions judged", "Conclusions that pass or fail; others are not judged"
+    ),
     "label_accuracy": _measure(
         "Accuracy against labels",
         "Share of labelled conclusions that the threshold of the other labels decides "
@@ -163,6 +171,7 @@ MEASURES = Measures(
             meaning="mean over reviews of replicate {replicate} by itself",
         ),
     },
+    forms=FORMS,
     slots={
         "method": {
             "pmid": "PMID",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.baselines import FORMS
 from jobs.measures import Measure, Measures, Part
 from jobs.screening.decisions import OUTCOMES
 
@@ -47,6 +48,7 @@ MEASURES = Measures(
         ),
     },
     forms={
+        **FORMS,
         "~wilson": Part(
             name="Wilson interval",
             meaning="with an interval that takes records as independent",

@@ -196,7 +196,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     from runner.registry import job_names, load_job
     from runner.settings import file_lists, switches
     from store.runs import resolve
-    from store.views import last_seq, open_reader, run_started
+    from store.views import last_seq, open_reader, run_started, scorings
 
     job = load_job(what) if what in job_names() else None
     items, flags = split_words(
@@ -234,7 +234,17 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
         text(_explainer(job)(dataset, answers, tuple(items)))
+        _baselines(folder, len(scorings(reader)))
     return DONE
+
+
+def _baselines(folder: RunFolder, number: int) -> None:
+    """What the last scoring says that models add over trivial baselines, if it does."""
+    from runner.scorecard import BASELINES
+
+    found = folder.scores / str(number) / BASELINES
+    if found.is_file():
+        text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
 
 
 def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.paper_investigation.artifacts import (
     EVAL_RESULTS,
     FILES,
@@ -60,7 +61,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         grounding=grounding,
     )
     tallies = counted.tallies.values()
-    return Scorecard(
+    card = Scorecard(
         models=models,
         summary=run_text(
             Results(
@@ -86,6 +87,11 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sum(tally.replies.unasked for tally in tallies),
         stale=sum(tally.replies.stale for tally in tallies),
         comparable={model: counted.comparable(model) for model in counted.models},
+    )
+    return beside(
+        card,
+        {model: [*own.trivial.baselines()] for model, own in counted.tallies.items()},
+        MEASURES,
     )
 
 

@@ -192,6 +192,11 @@ def _accuracy_alternatives(papers: Papers) -> Iterator[Measure]:
         with_questions,
         "scored papers with a question accuracy",
     )
+    yield count(
+        "papers_without_questions",
+        len(of_paper) - with_questions,
+        "scored papers without a question on a recalled variant; their score is 0",
+    )
     yield _mean(
         "avg_question_acc~pooled_per_paper_zeros",
         "right/answered of the paper, 0 without questions",
@@ -230,6 +235,7 @@ def _score_alternatives(papers: Papers) -> Iterator[Measure]:
         "avg_paper_score~papers_with_questions",
         f"{SCORE.of}, only papers with a question accuracy",
         papers.values(_score_with_questions),
+        sampled=True,
     )
     if papers.total(lambda paper: paper.missing):
         yield _mean(
@@ -243,11 +249,14 @@ def _score_with_questions(paper: Figures) -> float | None:
     return None if paper.question_accuracy is None else paper.score
 
 
-def _mean(path: str, of: str, values: list[float | None]) -> Measure:
+def _mean(
+    path: str, of: str, values: list[float | None], *, sampled: bool = False
+) -> Measure:
     return Measure(
         path=path,
         value=mean(values),
         n=len(values),
         n_defined=sum(value is not None for value in values),
         definition=mean_over_papers(of),
+        statistic=mean_of(values) if sampled else None,
     )

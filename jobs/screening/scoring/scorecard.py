@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.screening.artifacts.long import LongFiles
 from jobs.screening.artifacts.tables import short_tables
 from jobs.screening.dataset import Dataset
@@ -15,6 +16,7 @@ from jobs.screening.gathering.records import screened
 from jobs.screening.measures import MEASURES
 from jobs.screening.measuring.pairs import pairs
 from jobs.screening.measuring.results import Column, Results, measured
+from jobs.screening.measuring.trivial import trivial
 from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
@@ -51,7 +53,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         *sheet.findings,
         *results.findings,
     )
-    return Scorecard(
+    card = Scorecard(
         models={
             model: MEASURES.describe(own.metrics)
             for model, own in results.columns.items()
@@ -73,6 +75,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         },
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
+    baselines = {model: [*trivial(own)] for model, own in results.columns.items()}
+    return beside(card, baselines, MEASURES)
 
 
 def _of_inputs(dataset: Dataset, answers: Answers) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jobs.comparison.pairing import Incomparable, Paired, pair
+from jobs.comparison.verdict import MIN_CLUSTERS
 from jobs.metrics import Sequential, round12
 from runner.deciding import Finished, Look, Standing
 from runner.errors import UsageError
@@ -118,7 +119,10 @@ def _means(paired: Paired) -> dict[str, float]:
 def _decided(
     watched: Sequential, margin: float, *, lower_is_better: bool
 ) -> tuple[Standing, int | None]:
-    """What was shown first, and after how many clusters."""
+    """What was shown first, and after how many clusters; fewer than ten show nothing.
+
+    The bounds hold at any number of clusters; the ten are the rule of all verdicts.
+    """
     above, below = watched.first_above(margin), watched.first_below(-margin)
     shown: list[tuple[int, Standing]] = []
     if above is not None:
@@ -128,7 +132,7 @@ def _decided(
     inside = watched.first_above(-margin), watched.first_below(margin)
     if margin > 0 and inside[0] is not None and inside[1] is not None:
         shown.append((max(inside[0], inside[1]), "close"))
-    if not shown:
+    if not shown or len(watched.values) < MIN_CLUSTERS:
         return "undecided", None
     at, standing = min(shown)
-    return standing, at
+    return standing, max(at, MIN_CLUSTERS)

@@ -46,7 +46,7 @@ SURE = 1e-6
 
 
 def drawn(paired: Paired) -> Gap:
-    return gap(paired, Drawing(b=50).maker()(paired.drawn))
+    return gap(paired, Drawing(b=50, form="percentile").maker()(paired.drawn))
 
 
 @given(SAME_KIND)
@@ -282,7 +282,9 @@ def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None
     assert found.a == auprc(labels, [SCORES_A[item] for item in paired.items])
     assert found.interval.lo is not None
     assert p_values(paired, 1).own is None
-    own = p_values(paired, 1, Drawing(b=50).maker()(paired.drawn)).own
+    own = p_values(
+        paired, 1, Drawing(b=50, form="percentile").maker()(paired.drawn)
+    ).own
     assert own is not None
     assert own.name == "bootstrap by paper"
     assert 0 < own.p <= 1

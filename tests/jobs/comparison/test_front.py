@@ -12,7 +12,7 @@ from jobs.comparison.matching import Drawing, matches
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import means, pooled, side
 
-DRAWING = Drawing(b=50)
+DRAWING = Drawing(b=50, form="percentile")
 LOW = means({f"p{n}": n / 40 for n in range(20)})
 HIGH = means({f"p{n}": 0.8 + n / 400 for n in range(20)})
 CHEAP, DEAR = Expense(usd=1.0, seconds=0.5), Expense(usd=2.0, seconds=0.5)

@@ -20,7 +20,7 @@ from runner.records.render import csv_lines
 from runner.scorecard import Labels
 from tests.jobs.comparison.item_columns import means, pooled, side
 
-DRAWING = Drawing(b=100)
+DRAWING = Drawing(b=100, form="percentile")
 HEAD = (
     "     A       B    B - A        95% interval        p  p (Holm)  won/lost/tied, n"
 )
@@ -54,7 +54,7 @@ def test_the_table_of_a_match() -> None:
     assert "McNemar's p, if items were independent: v 1" in lines
     assert "only A has: a" in lines
     assert lines[-4].endswith(
-        "by paper, B=100, seed=20260118, adjusted where that is too narrow."
+        "Intervals at 0.95: percentile bootstrap by paper, B=100, seed=20260118."
     )
     assert lines[-3:] == [
         "p: side swaps by paper, sign flips by paper.",

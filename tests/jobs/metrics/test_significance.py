@@ -4,12 +4,23 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from jobs.metrics import Interval, holm, mcnemar, noninferiority, sign_flip
+from jobs.metrics import (
+    Interval,
+    Ratio,
+    bootstrap_p,
+    delong_paired,
+    holm,
+    mcnemar,
+    noninferiority,
+    sign_flip,
+    swap_sides,
+)
 
 
 @pytest.mark.parametrize(
@@ -119,3 +130,87 @@ def test_not_inferior_means_the_whole_interval_is_above_the_margin() -> None:
     assert noninferiority(Interval(lo=-0.01, hi=0.2), 0.02) is True
     assert noninferiority(Interval(lo=-0.02, hi=0.2), 0.02) is False
     assert noninferiority(Interval(lo=None, hi=None), 0.02) is None
+
+
+# -- ratios and areas by cluster -------------------------------------------------------
+
+
+def brute(first: Ratio, second: Ratio) -> float:
+    """Every exchange of sides, one by one."""
+    clusters = range(len(first.numerators))
+
+    def gap(swapped: tuple[bool, ...]) -> float:
+        sums = [0.0] * 4
+        for at in clusters:
+            sides = (second, first) if swapped[at] else (first, second)
+            for place, side in enumerate(sides):
+                sums[2 * place] += side.numerators[at]
+                sums[2 * place + 1] += side.denominators[at]
+        return abs(sums[0] / sums[1] - sums[2] / sums[3])
+
+    observed = gap((False,) * len(clusters))
+    patterns = list(itertools.product((False, True), repeat=len(clusters)))
+    return sum(gap(each) >= observed - 1e-9 for each in patterns) / len(patterns)
+
+
+CELLS = st.tuples(*[st.integers(0, 5)] * 2, *[st.integers(1, 6)] * 2)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=7))
+def test_swapped_sides_are_counted_as_by_hand(
+    cells: list[tuple[int, int, int, int]],
+) -> None:
+    a, b, below_a, below_b = zip(*cells, strict=True)
+    first = Ratio([float(x) for x in a], [float(x) for x in below_a])
+    second = Ratio([float(x) for x in b], [float(x) for x in below_b])
+    found = swap_sides(first, second)
+    assert found == pytest.approx(brute(first, second))
+    assert swap_sides(second, first) == found
+
+
+def test_swapped_sides_of_equal_denominators_are_sign_flips() -> None:
+    rng = np.random.default_rng(5)
+    groups = [f"g{n:03}" for n in range(40)]
+    a, b = rng.random(40), rng.random(40)
+    ones = np.ones(40)
+    p = swap_sides(Ratio(a, ones), Ratio(b, ones))
+    assert p == sign_flip((a - b).tolist(), groups)
+
+
+def test_a_ratio_without_a_value_has_no_test_and_equal_sides_have_p_1() -> None:
+    nothing, some = Ratio([0.0, 0.0], [0.0, 0.0]), Ratio([1.0, 0.0], [1.0, 1.0])
+    assert swap_sides(nothing, some) is None
+    assert swap_sides(some, some) == 1.0
+    with pytest.raises(ValueError, match="clusters"):
+        swap_sides(some, Ratio([1.0], [1.0]))
+
+
+def test_a_resampled_difference_is_tested_by_its_smaller_tail() -> None:
+    values = np.array([*range(-4, 96), np.nan], dtype=np.float64)
+    assert bootstrap_p(values) == pytest.approx(2 * (1 + 5) / 101)
+    assert bootstrap_p(-values) == bootstrap_p(values)
+    assert bootstrap_p(np.zeros(50)) == 1.0
+    assert bootstrap_p(np.array([np.nan])) is None
+
+
+def test_delongs_test_by_cluster_is_delongs_where_every_row_is_one() -> None:
+    rng = np.random.default_rng(7)
+    y = rng.random(60) < 0.4
+    a, b = rng.random(60) + y, rng.random(60) + y / 2
+    alone = delong_paired(y, a, b)
+    rows = delong_paired(y, a, b, [f"r{n:02}" for n in range(60)])
+    assert alone is not None
+    assert rows is not None
+    # one term has its own count of clusters, so that the two agree but for rounding
+    assert rows.se == pytest.approx(alone.se, rel=1e-12)
+    assert rows.p == pytest.approx(alone.p, rel=1e-9)
+    # rows that are there twice say no more than once, and must not look surer
+    twice = delong_paired(
+        np.repeat(y, 2),
+        np.repeat(a, 2),
+        np.repeat(b, 2),
+        [f"r{n // 2:02}" for n in range(120)],
+    )
+    assert twice is not None
+    assert twice.se == pytest.approx(alone.se, rel=1e-9)
+    assert delong_paired(y, a, b, ["one"] * 60) is None

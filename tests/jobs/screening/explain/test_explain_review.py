@@ -75,6 +75,11 @@ def test_every_step_is_told_with_its_counts() -> None:
     ):
         assert f"{line}\n" in text
     assert "random" not in text
+    _, both = text.split("7. Compared: the review and its first near miss")
+    assert [line.strip() for line in both.splitlines()[1:5]] == [
+        *("1  Review 1", "(no abstract)"),
+        *(f"{lot}  Paper {lot}", f"text {lot}"),
+    ]
 
 
 def test_a_review_that_is_not_drawn_is_told_why() -> None:

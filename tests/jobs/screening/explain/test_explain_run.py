@@ -82,6 +82,7 @@ def test_a_record_is_told_with_its_whole_course(
         "R7:12",
         "review     Walking for sleep",
         "paper      Walking at night",
+        "abstract   A trial.",
         "truth      included; topic similarity 0.250",
         "told       from the file of criteria",
         "      | Question: Does walking help sleep?",
@@ -96,6 +97,8 @@ def test_a_record_is_told_with_its_whole_course(
         assert f"{line}\n" in page
     assert f"      | {said(answers.held[0][0].task)}\n" in page
     assert page.count("told ") == 1
+    # the review's and the paper's, so that a reader can compare them
+    assert page.count("\nabstract   ") == 2
     # of what the review excluded: why, and what became of replies and calls
     page = explain(dataset, answers, ("14",))
     assert '  excluded by the review, study_design: "wrong design"; topic' in page

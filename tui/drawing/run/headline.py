@@ -73,7 +73,8 @@ def _columns(found: Headline, width: int) -> list[Column]:
         *figures,
     ]
     # keys stand behind all else, where they fit
-    if space - metric - model >= keys + len(GAP):
+    is_named = any(each.name for each in found.metrics)
+    if is_named and space - metric - model >= keys + len(GAP):
         columns.append(Column("key", keys, is_right=False))
     return columns
 

@@ -19,8 +19,16 @@ LIMITS = "limits"
 """Where a finding is that speaks of all numbers: what they do not show. A report has a
 section of its own for these."""
 
+BASELINES = "baselines.txt"
+"""Name of the artifact that says what models add over trivial baselines; what `siftlog
+explain` says of a run ends with it."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """A table's cell; None is undefined and renders as blank, null or `n/a`."""
+
+
+Direction: TypeAlias = Literal["higher", "lower", "neither"]
+"""Which values of a metric are better; neither: it describes and does not judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +62,18 @@ class Metric:
     hi: float | None = None
     definition: str = ""  #: name@version and every parameter
     note: str | None = None  #: such as "assumes independent questions"
-    meaning: str = ""
-    """What it tells a reader who is no statistician, in one line. A metric with one is
-    a headline of the report; without, a detail."""
+    name: str = ""  #: for readers, such as "Sensitivity, near misses"
+    meaning: str = ""  #: what it tells a reader who is no statistician, one sentence
+    direction: Direction = "neither"  #: which values are better
+    is_headline: bool = False  #: a report begins with it; all others are details
     mean: float | None = None  #: over parts, such as folds, where `value` pools them
     std: float | None = None  #: over the same parts, ddof 1
     target: Target | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, or the path where the job gives none."""
+        return self.name or self.path
 
     @property
     def verdict(self) -> Literal["pass", "fail", "undecided"] | None:
@@ -93,6 +107,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...] = ()
     caption: str = ""
     is_headline: bool = False  #: a report begins with it
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Columns in the words of a reader, such as "Sensitivity"; others by their name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import click
 
 from runner.cli import choices, collector
 from runner.cli.calls import ANY_SETTING
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli.speech import DONE, raw, record, tell, text
 from runner.cli.words import job_settings, split_words
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ if TYPE_CHECKING:
 )
 @choices.sets
 @choices.runs_dir
+@choices.as_form
 @choices.as_json
 def compare(
     words: tuple[str, ...],
@@ -120,8 +121,10 @@ def compare(
     from jobs.comparison import matching, picture, rendering, replaying
     from jobs.comparison.costing import costed
     from jobs.comparison.record import as_json, item_rows, rows
+    from jobs.comparison.sheets import sheets
     from jobs.comparison.sides import Named
     from runner.records.render import csv_lines
+    from runner.typeset import typeset
     from store.clock import SystemClock
 
     plain, flags = split_words(words)
@@ -162,6 +165,9 @@ def compare(
         job = next(iter(runs.values())).started.job
         shown = as_json(made, front, drawing, listed)
         record({"job": job, "notes": said, **shown})
+        return DONE
+    if given["form"] != "text":
+        raw(typeset(sheets(made, front, drawing), given["form"]))
         return DONE
     text(rendering.text(made, front, drawing))
     for match, gaps in zip(made, listed, strict=False):

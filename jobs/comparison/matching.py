@@ -6,8 +6,8 @@ Pure: what a side is made of is given, and what is drawn depends on the seed alo
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from jobs.comparison.difference import Compared, agreed, gap, p_values
@@ -32,6 +32,8 @@ class Side:
     number: int | None  #: of the recorded scoring; None: the run as it stands
     model: str
     comparable: Comparable
+    names: Mapping[str, str] = field(default_factory=dict)
+    """By path: what a reader calls a metric."""
     labels: Callable[[], Labels] | None = None  #: None: the job gives none
     seq: int  #: the last event of the run's log that was scored
 
@@ -39,6 +41,11 @@ class Side:
     def source(self) -> str:
         """The run, with the scoring's number if there is one."""
         return str(Source(self.run, self.number))
+
+    def name(self, path: str) -> str:
+        """What a reader calls a metric, with its path where that differs."""
+        name = self.names.get(path, path)
+        return path if name == path else f"{name}  ({path})"
 
     @property
     def key(self) -> tuple[str, str]:

@@ -69,7 +69,13 @@ def _match(match: Match) -> dict[str, Any]:
     return {
         "a": _side(match.a),
         "b": _side(match.b),
-        "metrics": {each.path: _metric(each) for each in match.compared},
+        "metrics": {
+            each.path: {
+                "name": match.a.names.get(each.path, each.path),
+                **_metric(each),
+            }
+            for each in match.compared
+        },
         "not_compared": {each.path: each.why for each in match.refused},
         "only_a": list(match.only_a),
         "only_b": list(match.only_b),

@@ -58,8 +58,7 @@ def _match(match: Match, level: float) -> Iterator[str]:
     yield _cells("A", "B", "B - A", interval, "p", "p (Holm)", STANDING)
     shared = [each for each in match.compared if each.overlap.n]
     for each in shared:
-        verdict = _verdict(each)
-        yield f"{_one_line(each.path):<{WIDTH - len(verdict) - 2}}  {verdict}"
+        yield from _headed(_one_line(match.a.name(each.path)), _verdict(each))
         yield _cells(*_numbers(each))
     if apart := [each.path for each in match.compared if not each.overlap.n]:
         yield _one_line(f"no item in common: {', '.join(apart)}")
@@ -77,6 +76,17 @@ def _match(match: Match, level: float) -> Iterator[str]:
             f"AC1: {_agreement(match.alike.agreement)}"
         )
     yield from _flagged(shared)
+
+
+def _headed(name: str, verdict: str) -> Iterator[str]:
+    """The verdict at the right of a metric's name, or below it where that is long."""
+    room = WIDTH - len(verdict) - 2
+    if len(name) > room:
+        name, _, key = name.partition("  ")
+        if key:
+            yield name
+            name = f"  {key}"
+    yield f"{name:<{room}}  {verdict}"
 
 
 def _name(side: Side) -> str:

@@ -125,6 +125,7 @@ def pairs(
             number=run.number,
             model=model,
             comparable=card.comparable.get(model, {}),
+            names={metric.path: metric.label for metric in card.models[model]},
             labels=card.labelled.get(model),
             seq=run.scoring.seq,
         )

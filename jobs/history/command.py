@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder that holds the runs.",
 )
+@choices.as_form
 @choices.as_json
 def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     """Show what the runs of JOB reached, the newest scoring of each.
@@ -64,9 +65,10 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     from jobs.history import reading, rendering
     from jobs.history.choosing import chosen, why_nothing
     from jobs.history.history import history as over
-    from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+    from runner.cli.speech import CHECK_FAILED, DONE, raw, record, tell, text
     from runner.errors import UsageError
     from runner.registry import load_job
+    from runner.typeset import typeset
 
     if given["max_drop"] is not None and against is None:
         raise UsageError(
@@ -94,6 +96,8 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     if given["as_json"]:
         listed = [rendering.compared_json(*each, max_drop=max_drop) for each in told]
         record({**rendering.as_json(own), "compared": listed})
+    elif given["form"] != "text":
+        raw(typeset([rendering.sheet(own)], given["form"]))
     else:
         text(rendering.text(own))
         for each in told:

@@ -13,6 +13,7 @@ from jobs.history.comparison import Comparison
 from jobs.history.history import History, Line
 from jobs.history.plot import plot
 from jobs.history.row import Row
+from runner.typeset import Cell, Column, Sheet
 from store.milestone import Part
 
 UNDEFINED = "n/a"
@@ -86,6 +87,43 @@ def _cells(line: Line) -> tuple[str, ...]:
         UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
         UNDEFINED if row.cost_usd is None else f"{row.cost_usd:.4f}",
         UNDEFINED if previous is None else _signed(previous.delta),
+        "; ".join(_notes(line)),
+    )
+
+
+def sheet(own: History) -> Sheet:
+    """The table for print."""
+    newest = own.newest.milestone
+    return Sheet(
+        title=f"Runs of {newest.job}, oldest first",
+        columns=(
+            Column(name="Run"),
+            Column(name="Date"),
+            Column(name="Model"),
+            Column(name="Passed", kind="number"),
+            Column(name=f"n ({newest.item}s)", kind="number"),
+            Column(name=f"Macro {newest.measure}", kind="number"),
+            Column(name=f"Micro {newest.measure}", kind="number"),
+            Column(name="Cost in USD", kind="number"),
+            Column(name="Change", kind="change"),
+            Column(name="Note"),
+        ),
+        rows=tuple(map(_row, own.lines)),
+    )
+
+
+def _row(line: Line) -> tuple[Cell, ...]:
+    row, previous = line.row, line.previous
+    return (
+        row.run,
+        date(row),
+        row.model,
+        row.passed,
+        len(row.standings),
+        row.macro(),
+        row.micro,
+        row.cost_usd,
+        None if previous is None else previous.delta,
         "; ".join(_notes(line)),
     )
 

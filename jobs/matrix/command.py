@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @choices.no_report
 @choices.strict
 @choices.runs_dir
+@choices.as_form
 @choices.as_json
 def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
     """Run the jobs, models and settings of FILE, side by side.
@@ -166,9 +167,10 @@ def _show(
     from jobs.matrix.page import page
     from jobs.matrix.standing import standings
     from runner.cli.session import CLOCK
-    from runner.cli.speech import record, text
+    from runner.cli.speech import raw, record, text
     from runner.records.render import csv_lines
     from runner.records.reporting import REPORT
+    from runner.typeset import typeset
 
     found = standings(every, CLOCK)
     shown = rendering.as_json(matrix.group, found)
@@ -179,6 +181,9 @@ def _show(
         (folder / REPORT).write_text(whole, "utf-8")
     if given["as_json"]:
         record({"event": "compared", **shown})
+        return
+    if given["form"] != "text":
+        raw(typeset([rendering.sheet(matrix.group, found)], given["form"]))
         return
     text(rendering.text(matrix.group, found))
     text(f"files: {folder}")

@@ -10,6 +10,8 @@ from jobs.matrix.standing import Standing
 from jobs.report.wording import number
 from runner.cli.folding import in_columns
 from runner.scorecard import Cell
+from runner.typeset import Cell as Typeset
+from runner.typeset import Column, Sheet
 from store.spending import dollars
 
 HEADS = ("run", "state", "tasks", "failed", "cost", "metric", "value", "interval", "n")
@@ -50,6 +52,46 @@ def text(group: str, found: Sequence[Standing]) -> str:
     lines += in_columns([HEADS, *map(cells, found)])
     lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(found)]
     return "\n".join(lines)
+
+
+def sheet(group: str, found: Sequence[Standing]) -> Sheet:
+    """The table for print: each run with the metric that its scoring is judged by."""
+    rows: list[tuple[Typeset, ...]] = []
+    for one in found:
+        reached = one.reached
+        lo, hi = reached.get("lo"), reached.get("hi")
+        rows.append(
+            (
+                one.run,
+                one.model,
+                one.state.replace("_", " "),
+                one.completed,
+                one.failed,
+                one.cost_usd,
+                reached.get("name") or one.headline or "-",
+                reached.get("value"),
+                "" if lo is None and hi is None else (lo, hi),
+                reached.get("n"),
+                one.headline,
+            )
+        )
+    return Sheet(
+        title=f"{group}: {len(found)} runs",
+        columns=(
+            Column(name="Run"),
+            Column(name="Model"),
+            Column(name="State"),
+            Column(name="Completed", kind="number"),
+            Column(name="Failed", kind="number"),
+            Column(name="Cost in USD", kind="number"),
+            Column(name="Metric"),
+            Column(name="value", kind="number"),
+            Column(name="interval", kind="interval"),
+            Column(name="n", kind="number"),
+            Column(name="Key", kind="key"),
+        ),
+        rows=tuple(rows),
+    )
 
 
 def pairs(found: Sequence[Standing]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -27,6 +27,7 @@ class Column:
 
     name: str
     numeric: bool = False
+    title: str = ""  #: what a reader calls it, above its name; empty: the name alone
 
 
 def grid(
@@ -35,7 +36,7 @@ def grid(
     """A table; the first cell of a row is its head."""
     classes = ["n" if column.numeric else None for column in columns]
     head = (
-        element("th", _breaking(column.name), scope="col", class_=kind)
+        element("th", _headed(column), scope="col", class_=kind)
         for column, kind in zip(columns, classes, strict=True)
     )
     body = (
@@ -58,6 +59,14 @@ def grid(
         ),
         "table",
     )
+
+
+def _headed(column: Column) -> Child:
+    """A column's words with its name below; its name alone where it has no words."""
+    name = _breaking(column.name)
+    if not column.title:
+        return name
+    return column.title, element("span", element("code", name), class_="key")
 
 
 def _breaking(name: str) -> Child:
@@ -93,8 +102,13 @@ class Sheet:
             total = len(rows) + sum(1 for _ in reader)
         return cls(columns=columns, rows=rows, total=total)
 
-    def grid(self, caption: Child) -> Element:
-        """The rows as a table: interval ends below their value, no empty column."""
+    def grid(self, caption: Child, titles: Mapping[str, str]) -> Element:
+        """The rows as a table: interval ends below their value, no empty column.
+
+        Args:
+            caption: of the table.
+            titles: of columns, in the words of a reader.
+        """
         by_name = dict(zip(self.columns, self._cells(), strict=True))
         columns: list[Column] = []
         shown: list[Sequence[Child]] = []
@@ -107,7 +121,8 @@ class Sheet:
             if is_empty or name in behind:
                 continue
             is_number = any(cells) and all(map(is_numeric, filter(None, cells)))
-            columns.append(Column(name=name, numeric=is_number))
+            title = titles.get(name, "")
+            columns.append(Column(name=name, numeric=is_number, title=title))
             texts = list(map(cell, cells)) if is_number else cells
             if name in ends:
                 low, high = (by_name[end] for end in ends[name])

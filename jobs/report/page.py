@@ -68,6 +68,7 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
         "Results": chain(
+            sections.overview(reported),
             tables.first(reported, folder),
             sections.headlines(reported),
             sections.not_available(reported),

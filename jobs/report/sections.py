@@ -12,8 +12,10 @@ from jobs.report.grid import Column, grid, scrolling
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import counted, interval, number, spread, target
 from runner.figure import Figure
+from runner.records.overview import BETTER
+from runner.records.render import headlines as headline_paths
 from runner.records.reporting import Reported
-from runner.scorecard import LIMITS, Finding, Metric
+from runner.scorecard import LIMITS, Direction, Finding, Metric
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""
@@ -49,11 +51,60 @@ def notices(reported: Reported, course: Course) -> Iterator[str]:
         yield f"{errors:,} findings are errors: see Findings."
 
 
+def overview(reported: Reported) -> Iterator[Element]:
+    """Models by headline metrics on one page, each with its name and its key."""
+    card = reported.scorecard
+    paths = headline_paths(card)
+    by_path = {model: {m.path: m for m in own} for model, own in card.models.items()}
+    known = [
+        (path, {model: own[path] for model, own in by_path.items() if path in own})
+        for path in paths
+    ]
+    rows = [(path, found) for path, found in known if found]
+    if not rows:
+        return
+    yield grid(
+        "Headline metrics by model, with intervals; n is the number of items.",
+        [
+            Column(name="metric"),
+            Column(name="better"),
+            *(Column(name=model, numeric=True) for model in by_path),
+            Column(name="n", numeric=True),
+        ],
+        [_overview_row(found, tuple(by_path)) for _, found in rows],
+    )
+
+
+def _overview_row(found: Mapping[str, Metric], models: Sequence[str]) -> list[Child]:
+    first = next(iter(found.values()))
+    counts = dict.fromkeys(f"{metric.n:,}" for metric in found.values())
+    return [
+        _named(first),
+        BETTER[first.direction],
+        *(_estimate(found.get(model)) for model in models),
+        # as many as there are models, where each is of other items
+        " / ".join(counts),
+    ]
+
+
+def _named(metric: Metric) -> Child:
+    """A metric's name with its key below."""
+    key = element("code", metric.path)
+    return (metric.name, element("span", key, class_="key")) if metric.name else key
+
+
+def _estimate(metric: Metric | None) -> Child:
+    if metric is None:
+        return "-"
+    ends = element("span", interval(metric), class_="ends")
+    return number(metric.value), ends if interval(metric) else ""
+
+
 def headlines(reported: Reported) -> Iterator[Element]:
-    """The metrics with a meaning: one block each, one row a model."""
+    """The headline metrics: one block each, one row a model."""
     models = reported.scorecard.models
     paths = dict.fromkeys(
-        metric.path for own in models.values() for metric in own if metric.meaning
+        metric.path for own in models.values() for metric in own if metric.is_headline
     )
     if not paths:
         return
@@ -105,6 +156,13 @@ _HEADLINE: tuple[_Shown, ...] = (
 """Columns of the headlines: name, whether of numbers, and what a metric has there."""
 
 
+_BETTER: Mapping[Direction, str] = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "neither": "",
+}
+
+
 def _headline(
     rows: Sequence[tuple[str, Metric]], shown: Sequence[_Shown]
 ) -> Iterator[Element]:
@@ -114,7 +172,13 @@ def _headline(
         "tr",
         element(
             "th",
-            element("code", first.path),
+            first.label,
+            element(
+                "span",
+                element("code", first.path),
+                f" {better}" if (better := _BETTER[first.direction]) else "",
+                class_="key",
+            ),
             element("span", first.meaning, class_="meaning"),
             element("span", first.definition, class_="definition"),
             scope="rowgroup",
@@ -269,6 +333,7 @@ def metrics(reported: Reported) -> Iterator[Element]:
                 ("All are in ", element("code", "scorecard.json"), "."),
                 [
                     Column(name="metric"),
+                    Column(name="better"),
                     Column(name="value", numeric=True),
                     Column(name="interval", numeric=True),
                     Column(name="n", numeric=True),
@@ -277,7 +342,8 @@ def metrics(reported: Reported) -> Iterator[Element]:
                 ],
                 [
                     (
-                        element("code", m.path),
+                        _named(m),
+                        BETTER[m.direction],
                         number(m.value),
                         interval(m),
                         counted(m),

@@ -19,7 +19,7 @@ def first(reported: Reported, folder: Path) -> Iterator[Element]:
     for table in reported.scorecard.tables:
         if table.is_headline:
             sheet = Sheet.of(folder / f"{table.name}.csv", most=HEADLINE_ROWS)
-            yield sheet.grid(_caption(table, sheet))
+            yield sheet.grid(_caption(table, sheet), table.titles)
 
 
 def others(reported: Reported, folder: Path) -> Iterator[Element]:
@@ -35,13 +35,13 @@ def others(reported: Reported, folder: Path) -> Iterator[Element]:
             yield element("p", table.caption, " It has no rows.")
         elif table.rows:
             yield element("h3", table.name)
-            yield sheet.grid(caption)
+            yield sheet.grid(caption, table.titles)
         else:
             size = f"first {FIRST_ROWS} of {sheet.total:,}" if left else sheet.total
             yield element(
                 "details",
                 element("summary", f"{table.name} ({size} rows)"),
-                sheet.grid(caption),
+                sheet.grid(caption, table.titles),
             )
 
 

@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 )
 @choices.no_report
 @choices.output_dir
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME",
+    help="With --format: print that table of the scoring, or 'metrics' for all "
+    "metrics; repeatable.  [default: headline metrics, headline tables]",
+)
+@choices.as_form
 @choices.as_json
 @click.pass_context
 def score(
@@ -56,12 +65,15 @@ def score(
     that is never recorded.
     """
     from runner.cli import checks, session
+    from runner.errors import UsageError
     from runner.records import scoring
     from runner.records.render import headlines, metrics_json
     from runner.registry import load_job
     from store.runs import resolve
     from store.views import open_reader, run_started
 
+    if given["tables"] and given["form"] == "text":
+        raise UsageError("--table is for print: add --format markdown or latex.")
     under = checks.floors(least)
     folder = resolve(given["runs_dir"], run_name)
     if no_record or moment_name is not None:
@@ -186,7 +198,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     from runner.registry import job_names, load_job
     from runner.settings import file_lists, switches
     from store.runs import resolve
-    from store.views import last_seq, open_reader, run_started
+    from store.views import last_seq, open_reader, run_started, scorings
 
     job = load_job(what) if what in job_names() else None
     items, flags = split_words(
@@ -224,7 +236,17 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
         text(_explainer(job)(dataset, answers, tuple(items)))
+        _baselines(folder, len(scorings(reader)))
     return DONE
+
+
+def _baselines(folder: RunFolder, number: int) -> None:
+    """What the last scoring says that models add over trivial baselines, if it does."""
+    from runner.scorecard import BASELINES
+
+    found = folder.scores / str(number) / BASELINES
+    if found.is_file():
+        text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
 
 
 def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface

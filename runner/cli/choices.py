@@ -48,6 +48,14 @@ cache_dir = option(
     help="Folder of the response cache.  [default: the user's cache folder]",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON lines.")
+as_form = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "latex"]),
+    default="text",
+    show_default=True,
+    help="Form of tables; LaTeX uses booktabs and siunitx.",
+)
 filter_ = click.option(
     "--filter",
     "expression",

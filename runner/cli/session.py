@@ -23,6 +23,7 @@ from runner.cli.speech import (
     ERROR,
     FAILED_TASKS,
     INTERRUPTED,
+    raw,
     record,
     tell,
     text,
@@ -36,10 +37,12 @@ from runner.errors import RunnerError, UsageError
 from runner.job import Job
 from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
+from runner.records.overview import overview, sheets
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.scorecard import LIMITS
 from runner.settings import resolve
+from runner.typeset import typeset
 from runner.work import Work
 from store.clock import SystemClock
 from store.errors import StoreError
@@ -339,6 +342,12 @@ def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) 
         _copy(scoring.folder, given["output_dir"], names)
     if given["as_json"]:
         return
+    form = given.get("form", "text")
+    if form != "text":
+        raw(typeset(sheets(scoring.scorecard, given["tables"]), form))
+        return
+    if first := overview(scoring.scorecard):
+        text(f"{typeset(first, 'text')}\n\n")
     text(scoring.scorecard.summary)
     if scoring.folder is not None:
         text(f"files: {scoring.folder}")

@@ -27,14 +27,17 @@ def metrics_json(card: Scorecard) -> dict[str, Any]:
 def headlines(card: Scorecard) -> list[str]:
     """Paths of the metrics to look at first; what the scoring is judged by leads.
 
-    Those that tell a reader something in a line, and not details.
+    All others are details.
     """
-    told = (m.path for own in card.models.values() for m in own if m.meaning)
-    return list(dict.fromkeys(filter(None, (card.headline, *told))))
+    first = (m.path for own in card.models.values() for m in own if m.is_headline)
+    return list(dict.fromkeys(filter(None, (card.headline, *first))))
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
     shown: dict[str, Any] = {
+        "name": metric.label,
+        "meaning": metric.meaning,
+        "direction": metric.direction,
         "value": metric.value,
         "n": metric.n,
         "n_defined": metric.n_defined,

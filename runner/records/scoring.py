@@ -25,6 +25,7 @@ from runner.fingerprint import code_hash, input_hashes
 from runner.job import Job
 from runner.launching.creation import owner
 from runner.records.keeping import keep
+from runner.records.overview import METRICS, metrics_table
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
 from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
@@ -337,8 +338,11 @@ def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
         def opened(name: str) -> TextIO:
             return stack.enter_context(_created(draft, name))
 
-        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in card.tables}
-        for table in card.tables:
+        every = list(card.tables)
+        if not any(table.name == METRICS for table in every):
+            every.append(metrics_table(card))
+        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in every}
+        for table in every:
             for cells in (table.columns, *table.rows):
                 tables[table.name](cells)
         artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}

@@ -29,6 +29,7 @@ class HeadlineMetric:
     n: int
     lo: float | None  #: None: it has no interval
     hi: float | None
+    name: str = ""  #: what a reader calls it; empty: nobody named it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ def headline_of(records: list[Record]) -> Headline:
             metrics=tuple(
                 HeadlineMetric(
                     path=path,
+                    name=own["metrics"][path].get("name", ""),
                     model=model,
                     **{name: own["metrics"][path][name] for name in _FIELDS},
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.evidence_retrieval.measuring.meaning import meaning
+from jobs.evidence_retrieval.measures import MEASURES
 from runner.scorecard import Cell, Metric
 
 COLUMNS = (
@@ -17,6 +17,8 @@ COLUMNS = (
     "subset",
     "definition",
     "meaning",
+    "name",
+    "direction",
 )
 """What every row about a metric ends with."""
 
@@ -24,6 +26,7 @@ COLUMNS = (
 def cells(metric: Metric, path: str | None = None) -> tuple[Cell, ...]:
     """A metric as the end of a row; mean and std are over folds."""
     name = metric.path if path is None else path
+    words = MEASURES.of(name)
     return (
         name,
         metric.value,
@@ -35,5 +38,7 @@ def cells(metric: Metric, path: str | None = None) -> tuple[Cell, ...]:
         metric.n_defined,
         metric.subset,
         metric.definition,
-        metric.meaning or meaning(name),
+        None if words is None else words.meaning,
+        name if words is None else words.name,
+        None if words is None else words.direction,
     )

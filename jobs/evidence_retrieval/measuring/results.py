@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.measuring.ablation import Step, steps
 from jobs.evidence_retrieval.measuring.block import Block, block_of
 from jobs.evidence_retrieval.measuring.comparing import (
@@ -22,7 +23,6 @@ from jobs.evidence_retrieval.measuring.folds import (
     fold_metrics,
     with_folds,
 )
-from jobs.evidence_retrieval.measuring.meaning import explained
 from jobs.evidence_retrieval.measuring.measure import Measure, count
 from jobs.evidence_retrieval.measuring.posts import by_post
 from jobs.evidence_retrieval.measuring.reading import (
@@ -32,6 +32,7 @@ from jobs.evidence_retrieval.measuring.reading import (
 )
 from jobs.evidence_retrieval.measuring.sections import measures, not_available
 from jobs.evidence_retrieval.measuring.sweep import sweep
+from jobs.evidence_retrieval.measuring.targets import held_against
 from jobs.evidence_retrieval.measuring.unscored import unscored
 from jobs.evidence_retrieval.queries import SCORED, Sheet
 from jobs.evidence_retrieval.settings import Settings
@@ -79,15 +80,19 @@ class Results:
 
     def metrics(self, model: str) -> tuple[Metric, ...]:
         """A model's metrics; those of other configurations under `config.NAME.`."""
-        return (
-            *self.models[model].metrics,
-            *(
-                replace(step.metric, path=f"config.{step.config}.{step.metric.path}")
-                for step in self.steps
-                if step.model == model
-                and step.config != self.sheet.headline
-                and step.is_measured
-            ),
+        return MEASURES.describe(
+            (
+                *self.models[model].metrics,
+                *(
+                    replace(
+                        step.metric, path=f"config.{step.config}.{step.metric.path}"
+                    )
+                    for step in self.steps
+                    if step.model == model
+                    and step.config != self.sheet.headline
+                    and step.is_measured
+                ),
+            )
         )
 
 
@@ -137,9 +142,9 @@ def _of_model(block: Block, draws: Draws) -> ModelResults:
     criteria = by_criterion(block, draws)
     return ModelResults(
         block=block,
-        whole=tuple(explained(whole, settings)),
+        whole=tuple(held_against(whole, settings)),
         folds=folds,
-        criteria={name: explained(own, settings) for name, own in criteria.items()},
+        criteria={name: held_against(own, settings) for name, own in criteria.items()},
         macro=tuple(macro(criteria)),
         sweep=tuple(sweep(block, draws)),
         not_available=not_available(block),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.evidence_retrieval.artifacts.checks import checks_table
 from jobs.evidence_retrieval.artifacts.documents import documents
 from jobs.evidence_retrieval.artifacts.long import LongFiles
@@ -15,7 +16,9 @@ from jobs.evidence_retrieval.artifacts.tables import short_tables
 from jobs.evidence_retrieval.consistency import check
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.figures import Gallery
+from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.measuring.results import Results, measured
+from jobs.evidence_retrieval.measuring.trivial import trivial
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
 from jobs.evidence_retrieval.scoring.comparable import comparable, labels
@@ -58,7 +61,16 @@ def score(
         summary=run_text(results, findings),
         headline=_headline(results),
         worth_explaining=_worst(results),
-        tables=(*tables, checks_table(sheet, contradictions), *long_files.tables()),
+        tables=tuple(
+            map(
+                MEASURES.titled,
+                (
+                    *tables,
+                    checks_table(sheet, contradictions),
+                    *long_files.tables(),
+                ),
+            )
+        ),
         findings=findings,
         artifacts=(
             *documents(sheet, (*sheet.findings, *contradictions), places),
@@ -80,7 +92,9 @@ def score(
         comparable={model: comparable(own) for model, own in results.models.items()},
         labelled={model: partial(labels, own) for model, own in results.models.items()},
     )
-    return checked(card, results, dataset.stored)
+    checks = checked(card, results, dataset.stored)
+    own = {model: [*trivial(each)] for model, each in results.models.items()}
+    return beside(checks, own, MEASURES)
 
 
 def _headline(results: Results) -> str:

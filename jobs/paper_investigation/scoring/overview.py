@@ -16,6 +16,8 @@ COUNTS: Mapping[Mode, tuple[str, ...]] = {
         "papers_scored",
         "papers_skipped",
         "papers_with_questions",
+        "papers_without_questions",
+        "avg_paper_score~papers_with_questions",
         "avg_paper_score~parse_failures_as_zero",
         "avg_paper_score~skipped_as_zero",
         "pipeline.TOTAL.questions",

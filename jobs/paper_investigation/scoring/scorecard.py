@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.paper_investigation.artifacts import (
     EVAL_RESULTS,
     FILES,
@@ -12,6 +13,7 @@ from jobs.paper_investigation.artifacts import (
 )
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.load import INPUTS
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.scoring.details import Details
 from jobs.paper_investigation.scoring.findings import findings
 from jobs.paper_investigation.scoring.overview import (
@@ -59,7 +61,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         grounding=grounding,
     )
     tallies = counted.tallies.values()
-    return Scorecard(
+    card = Scorecard(
         models=models,
         summary=run_text(
             Results(
@@ -74,7 +76,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         ),
         headline=HEADLINES[counted.mode],
         worth_explaining=_worst_paper(counted),
-        tables=tuple(tables),
+        tables=tuple(map(MEASURES.titled, tables)),
         findings=noticed,
         figures=tuple(figures(counted, by_path, pairs)),
         artifacts=tuple(_artifacts(counted, settings, by_path)),
@@ -85,6 +87,11 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         missing=sum(tally.replies.unasked for tally in tallies),
         stale=sum(tally.replies.stale for tally in tallies),
         comparable={model: counted.comparable(model) for model in counted.models},
+    )
+    return beside(
+        card,
+        {model: [*own.trivial.baselines()] for model, own in counted.tallies.items()},
+        MEASURES,
     )
 
 

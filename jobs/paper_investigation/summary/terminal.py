@@ -145,6 +145,10 @@ COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
         ("recall", _averaged("avg_variant_recall")),
         ("question acc (n)", _averaged("avg_question_acc", of=True)),
         ("paper score", _averaged("avg_paper_score")),
+        (
+            "with questions (n)",
+            _averaged("avg_paper_score~papers_with_questions", of=True),
+        ),
         ("unparsed as 0", _plain("avg_paper_score~parse_failures_as_zero")),
         ("skipped as 0", _plain("avg_paper_score~skipped_as_zero")),
         ("precision", _plain("avg_precision")),
@@ -166,6 +170,11 @@ COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
 
 
 REMARKS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    (
+        "papers_without_questions",
+        "papers without a question on a variant that was found, scored 0",
+        str,
+    ),
     ("avg_paper_score~missing_as_wrong", "score with missing as wrong", fixed),
     ("questions_hidden", "questions that whole links hide", str),
     ("avg_paper_score~sd", "SD of the score over replicates", fixed),

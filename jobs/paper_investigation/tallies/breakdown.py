@@ -28,9 +28,6 @@ TOTAL = "TOTAL"
 ACCURACY = "right / answered, each question once"
 """What the accuracy of a pipeline is."""
 
-MEANING = "How many of the questions that were answered were answered right."
-"""The same over all pipelines, for whoever reads the report."""
-
 TypeOf: TypeAlias = Literal["question_type", "table_type"]
 TYPES: tuple[TypeOf, ...] = ("question_type", "table_type")
 
@@ -104,7 +101,6 @@ class Breakdown:
                 group.answered,
                 ACCURACY,
                 self._ratio(name, papers),
-                meaning=MEANING if name == TOTAL else "",
             )
             yield wilson_rate(
                 f"{path}.accuracy",

@@ -34,7 +34,6 @@ class Average:
     path: str
     of: str  #: what a paper's value is
     value: Value
-    meaning: str
 
     @property
     def definition(self) -> str:
@@ -66,31 +65,26 @@ RECALL = Average(
     path="avg_variant_recall",
     of="|R|/|T|",
     value=lambda paper: paper.recall,
-    meaning="How much of what a paper studies the model finds in it.",
 )
 PRECISION = Average(
     path="avg_precision",
     of="|R|/|L|, a lower bound as the truth lists findings only",
     value=lambda paper: paper.precision,
-    meaning="How much of what the model lists the paper is known to study.",
 )
 F1 = Average(
     path="avg_f1",
     of="2|R|/(|T|+|L|)",
     value=lambda paper: paper.f1,
-    meaning="Both in one: high only where recall and precision are.",
 )
 QUESTION_ACC = Average(
     path="avg_question_acc",
     of="mean right/answered over recalled variants with answers",
     value=lambda paper: paper.question_accuracy,
-    meaning="How well it understands the findings on the variants that it found.",
 )
 SCORE = Average(
     path="avg_paper_score",
     of="recall x question accuracy, 0 without questions",
     value=lambda paper: paper.score,
-    meaning="What is left of a paper once its variants are found and understood.",
 )
 
 AVERAGES: Mapping[Mode, tuple[Average, ...]] = {
@@ -147,7 +141,7 @@ def headline(papers: Papers, mode: Mode) -> Iterator[Measure]:
     for average in AVERAGES[mode]:
         values = papers.values(average.value)
         measure = _mean(average.path, average.of, values)
-        yield replace(measure, statistic=mean_of(values), meaning=average.meaning)
+        yield replace(measure, statistic=mean_of(values))
     yield from (pooled.measure(papers) for pooled in MICRO)
     yield count(
         "truth_merged",
@@ -198,6 +192,11 @@ def _accuracy_alternatives(papers: Papers) -> Iterator[Measure]:
         with_questions,
         "scored papers with a question accuracy",
     )
+    yield count(
+        "papers_without_questions",
+        len(of_paper) - with_questions,
+        "scored papers without a question on a recalled variant; their score is 0",
+    )
     yield _mean(
         "avg_question_acc~pooled_per_paper_zeros",
         "right/answered of the paper, 0 without questions",
@@ -236,6 +235,7 @@ def _score_alternatives(papers: Papers) -> Iterator[Measure]:
         "avg_paper_score~papers_with_questions",
         f"{SCORE.of}, only papers with a question accuracy",
         papers.values(_score_with_questions),
+        sampled=True,
     )
     if papers.total(lambda paper: paper.missing):
         yield _mean(
@@ -249,11 +249,14 @@ def _score_with_questions(paper: Figures) -> float | None:
     return None if paper.question_accuracy is None else paper.score
 
 
-def _mean(path: str, of: str, values: list[float | None]) -> Measure:
+def _mean(
+    path: str, of: str, values: list[float | None], *, sampled: bool = False
+) -> Measure:
     return Measure(
         path=path,
         value=mean(values),
         n=len(values),
         n_defined=sum(value is not None for value in values),
         definition=mean_over_papers(of),
+        statistic=mean_of(values) if sampled else None,
     )

@@ -34,7 +34,6 @@ class Measure:
     statistic: Ratio | None = None  #: columns over the model's papers, ascending
     interval: Interval | None = None  #: one that is known already
     note: str | None = None
-    meaning: str = ""
 
 
 def count(path: str, value: int, definition: str) -> Measure:
@@ -58,8 +57,6 @@ def rate(
     n: int,
     definition: str,
     statistic: Ratio | None = None,
-    *,
-    meaning: str = "",
 ) -> Measure:
     """A share of *n* things; undefined where there are none."""
     return Measure(
@@ -68,7 +65,6 @@ def rate(
         n=n,
         definition=ratio_of(definition),
         statistic=statistic,
-        meaning=meaning,
     )
 
 
@@ -116,7 +112,6 @@ def plain(measure: Measure) -> Metric:
         hi=_end(interval.hi) if interval else None,
         definition=measure.definition,
         note=measure.note,
-        meaning=measure.meaning,
     )
 
 

@@ -15,6 +15,7 @@ from jobs.paper_investigation.marking.families import records
 from jobs.paper_investigation.marking.judging import RuleChoice
 from jobs.paper_investigation.marking.lenses import Lens, Lenses
 from jobs.paper_investigation.marking.paper import MarkedPaper, Reading, mark, read
+from jobs.paper_investigation.measures import MEASURES
 from jobs.paper_investigation.record import Mode, PaperRecord
 from jobs.paper_investigation.tallies.agreement import Agreement
 from jobs.paper_investigation.tallies.ballots import Ballots
@@ -117,7 +118,7 @@ class Survey:
             own = [self.by_replicate[model, each] for each in self.replicates]
             measures += over_replicates(own, self._repeats[model], AVERAGES[self.mode])
         papers = tally.clusters
-        return metrics(measures, self.draw(papers), len(papers))
+        return MEASURES.describe(metrics(measures, self.draw(papers), len(papers)))
 
     def comparable(self, model: str) -> Comparable:
         """What *model* can be compared in, item by item."""

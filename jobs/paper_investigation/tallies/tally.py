@@ -19,6 +19,7 @@ from jobs.paper_investigation.tallies.headline import headline, under
 from jobs.paper_investigation.tallies.measure import Measure, count
 from jobs.paper_investigation.tallies.replies import Replies
 from jobs.paper_investigation.tallies.study import Study
+from jobs.paper_investigation.tallies.trivial import Trivial
 
 DRAWN_ANSWERS = 5
 """Right and wrong answers that a stand-alone summary shows."""
@@ -37,6 +38,7 @@ class Tally:
         self.replies = Replies()
         self.flips = Flips()
         self.study = Study()
+        self.trivial = Trivial()
         self._under = {name: Papers() for name in lenses.others}
         self._lenses = lenses
         self._mode: Mode = mode
@@ -55,6 +57,7 @@ class Tally:
         self.replies.add(paper)
         self.flips.add(paper, self._lenses.others[self._lenses.rules].rules)
         self.study.add(paper)
+        self.trivial.add(paper)
         if self._mode == "questions":
             self._keep_answers(paper)
             return

@@ -65,8 +65,6 @@ class Encompassment:
             n=self.misses,
             definition="encompassment@1(name_matches / misses, percent)",
             note=note,
-            meaning="Of the properties with a missed value, the percentage for which "
-            "a value was predicted under the right name.",
         )
         yield Metric(
             path="encompassment~fn_values",

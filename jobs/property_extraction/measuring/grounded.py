@@ -92,7 +92,6 @@ def metrics(fates: Fates, standing: Sequence[Standing]) -> Iterator[Metric]:
         value=ratio(levels[Level.ABSENT], judged),
         n=judged,
         definition="fabricated_quote_rate@1(absent / rows with quote and text)",
-        meaning="Of the quotes that can be checked, the share that the paper lacks.",
     )
     yield Metric(
         path="grounded_rate",

@@ -36,12 +36,6 @@ FORMULAS: Mapping[str, str] = {
     "f1": "2 tp / (2 tp + fp + fn)",
 }
 
-MEANINGS: Mapping[str, str] = {
-    "precision": "Of the predicted values, the share that is in the curated data.",
-    "recall": "Of the curated values, the share that was predicted.",
-    "f1": "Precision and recall in one number, their harmonic mean.",
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
@@ -87,7 +81,6 @@ def micro(basis: Basis, prefix: str = "") -> Iterator[Metric]:
                 f"{word}@1({FORMULAS[word]}; all rows together, {basis.rules})", ends
             ),
             note=_note(ends, len(basis.papers)),
-            meaning="" if prefix else MEANINGS[word],
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.property_extraction.artifacts.alias_diff import alias_tables
 from jobs.property_extraction.artifacts.candidates import (
     candidate_tables,
@@ -20,9 +21,11 @@ from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.differing import bookable
 from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.gathering.gathering import sheet_of
+from jobs.property_extraction.measures import MEASURES
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import Results, measured
+from jobs.property_extraction.measuring.trivial import trivial
 from jobs.property_extraction.scoring.comparable import comparable
 from jobs.property_extraction.scoring.verdicts import Verdicts
 from jobs.property_extraction.settings import INPUTS
@@ -53,8 +56,11 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     files = LongFiles(results, folders)
     lacking = LeftOut.of(results).note
     found = (*dataset.findings, *findings(results))
-    return Scorecard(
-        models={model: own.metrics for model, own in results.columns.items()},
+    card = Scorecard(
+        models={
+            model: MEASURES.describe(own.metrics)
+            for model, own in results.columns.items()
+        },
         summary=run_text(results, found),
         headline=HEADLINE,
         worth_explaining=_missed_most(results),
@@ -91,6 +97,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
             for model, own in results.columns.items()
         },
     )
+    frequent = [*trivial(results)]
+    return beside(card, dict.fromkeys(results.columns, frequent), MEASURES)
 
 
 def _missed_most(results: Results) -> str:

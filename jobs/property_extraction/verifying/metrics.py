@@ -22,8 +22,6 @@ def metrics(verification: Verification, column: Column) -> Iterator[Metric]:
         n=yes + no,
         definition="match_rate@1(pairs called a match / pairs with a verdict; by "
         "majority of replicates)",
-        meaning="Of the pairs that the model decided, the share it takes for one "
-        "property.",
     )
     for path, value, definition in (
         ("pairs", len(verification.pairs), "pairs that were asked about, or equal"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.measures import ALIASES
 from jobs.property_extraction.settings import INPUTS
 from jobs.property_extraction.verifying.figures import Gallery
 from jobs.property_extraction.verifying.files import tables
@@ -18,7 +19,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     verification = verification_of(dataset, answers)
     return Scorecard(
         models={
-            column.model: tuple(metrics(verification, column))
+            column.model: ALIASES.describe(metrics(verification, column))
             for column in verification.columns
         },
         summary=run_text(verification),

@@ -25,15 +25,6 @@ from runner.scorecard import Metric, Target
 MATCHED = (*METHODS.values(), NONE)
 """How a truth paper was matched, or that it was not."""
 
-MEANINGS: Mapping[str, str] = {
-    "recall": "share of a review's included studies that were found and included",
-    "precision": "share of the included papers that the review includes too",
-    "ceiling": "share of a review's studies that the papers searched have at all",
-    "retrieval_recall": "share of a review's studies that the search offers",
-    "screening_recall": "share of the studies offered that were included",
-}
-"""By measure, of its mean over reviews."""
-
 
 def metrics(
     rebuilt: Mapping[str, Rebuilt],
@@ -98,7 +89,6 @@ def _macro(
             mean=told.mean,
             std=told.std,
             definition=with_interval(f"{name}@1(mean over reviews)", own),
-            meaning=MEANINGS.get(name, ""),
             target=target if name == "recall" else None,
         )
         for word, value in (("median", told.median), ("min", told.min)):

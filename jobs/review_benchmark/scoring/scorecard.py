@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from jobs.baselines import beside
 from jobs.review_benchmark.artifacts.benchmark_json import result_files
 from jobs.review_benchmark.artifacts.documents import documents
 from jobs.review_benchmark.artifacts.long import LongFiles
@@ -14,8 +15,10 @@ from jobs.review_benchmark.figures import Gallery
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.history.kept import kept
 from jobs.review_benchmark.history.lines import history_csv
+from jobs.review_benchmark.measures import MEASURES
 from jobs.review_benchmark.measuring.pairs import pairs
 from jobs.review_benchmark.measuring.results import Results, measured
+from jobs.review_benchmark.measuring.trivial import trivial
 from jobs.review_benchmark.scoring.comparable import comparable
 from jobs.review_benchmark.scoring.verdicts import TaskVerdicts
 from jobs.review_benchmark.settings import INPUTS
@@ -54,7 +57,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     concluded = compared(dataset, sheet)
     verdicts = {own.model: tuple(metrics(own, dataset.settings)) for own in concluded}
     models = {
-        model: (*own.metrics, *verdicts.get(model, ()))
+        model: MEASURES.describe((*own.metrics, *verdicts.get(model, ())))
         for model, own in columns.items()
     }
     noticed = (*results.findings, *findings(dataset, concluded))
@@ -62,7 +65,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
     remembered = kept(results, concluded)
     conclusions = VerdictFiles(concluded, sheet.reviews)
     summary = run_text(results, concluded, noticed, MOST_REVIEWS)
-    return Scorecard(
+    card = Scorecard(
         models=models,
         summary=summary,
         headline=HEADLINE,
@@ -91,6 +94,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         comparable=comparables,
         kept=remembered,
     )
+    baselines = {model: [*trivial(own)] for model, own in columns.items()}
+    return beside(card, baselines, MEASURES)
 
 
 def _worst(results: Results) -> str:

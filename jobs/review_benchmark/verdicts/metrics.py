@@ -33,7 +33,6 @@ def metrics(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         n=len(found.matches),
         n_defined=len(compared),
         definition=f"mean over reviews of {similarity}",
-        meaning="how alike the agent's conclusions are to the authors' own",
     )
     yield Metric(
         path="verdict.null",
@@ -125,5 +124,4 @@ def _passed(found: Verdicts, settings: Settings) -> Iterator[Metric]:
         lo=ends.lo,
         hi=ends.hi,
         definition=f"passed_rate@2(passed / judged; Wilson, level={settings.level})",
-        meaning="share of its conclusions that count as the authors' own",
     )

@@ -1,12 +1,10 @@
-"""Metrics with what must be said beside them: what they tell, and what they do not.
+"""Metrics with the notes that must stand beside them: what they do not show.
 
 A near miss is unjudged: the review may never have seen it, so that "wrongly included"
 is what the set says, not what is known.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from jobs.metrics import Interval, with_interval
 from runner.scorecard import Metric
@@ -20,27 +18,6 @@ DEPENDS_ON_RATIO = frozenset(
 """Names of those; work saved over sampling is one too, at whatever recall."""
 
 UNJUDGED = "near misses are unjudged, not known to be ineligible"
-
-MEANINGS: Mapping[str, str] = {
-    "all.micro.sensitivity": "Of the papers that the reviews include, the share that "
-    "the model includes among those that it decided.",
-    "all.micro.as_include.sensitivity": "Sensitivity where a person reads whatever "
-    "the model leaves undecided: what is kept in use.",
-    "all.micro.specificity": "Of the negatives that the model decided, the share that "
-    "it excludes.",
-    "near-miss.micro.specificity": "Of the papers of related reviews, the hardest to "
-    "tell apart, the share that the model excludes.",
-    "random.micro.specificity": "Of the papers of any other review, the share that "
-    "the model excludes.",
-    "true-excluded.micro.specificity": "Of the papers that the reviews excluded, the "
-    "share that the model excludes.",
-    "all.micro.coverage": "Share of records that the model decided.",
-    "all.macro.wss95": "Share of reading saved, beyond chance, when a person reads in "
-    "the model's order until 95% of a review's papers are found.",
-    "all.macro.auroc": "How often an included paper ranks above a negative of its "
-    "review.",
-}
-"""By path."""
 
 
 def drawn(
@@ -74,7 +51,6 @@ def drawn(
         hi=interval.hi,
         definition=with_interval(definition, interval),
         note=note(path, interval.dropped),
-        meaning=MEANINGS.get(path, ""),
         mean=None if n_defined is None else value,
         std=std,
     )

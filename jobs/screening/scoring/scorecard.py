@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jobs.baselines import beside
 from jobs.screening.artifacts.long import LongFiles
 from jobs.screening.artifacts.tables import short_tables
 from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
+from jobs.screening.measures import MEASURES
 from jobs.screening.measuring.pairs import pairs
 from jobs.screening.measuring.results import Column, Results, measured
+from jobs.screening.measuring.trivial import trivial
 from jobs.screening.scoring.comparable import comparable, labels
 from jobs.screening.scoring.verdicts import Verdicts
 from jobs.screening.settings import INPUTS
@@ -50,12 +53,15 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         *sheet.findings,
         *results.findings,
     )
-    return Scorecard(
-        models={model: own.metrics for model, own in results.columns.items()},
+    card = Scorecard(
+        models={
+            model: MEASURES.describe(own.metrics)
+            for model, own in results.columns.items()
+        },
         summary=run_text(results, findings),
         headline=HEADLINE,
         worth_explaining=_missed_first(results),
-        tables=(*short_tables(results), *files.tables()),
+        tables=tuple(map(MEASURES.titled, (*short_tables(results), *files.tables()))),
         findings=findings,
         figures=Gallery(results),
         details=_Details(files=files, verdicts=Verdicts(found=found, answers=answers)),
@@ -69,6 +75,8 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         },
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
+    baselines = {model: [*trivial(own)] for model, own in results.columns.items()}
+    return beside(card, baselines, MEASURES)
 
 
 def _of_inputs(dataset: Dataset, answers: Answers) -> tuple[Finding, ...]:

@@ -172,9 +172,9 @@ def test_a_picture_of_more_models_than_it_holds_says_so(count: int) -> None:
     assert is_said == (count > MOST_MODELS)
 
 
-def test_every_headline_has_a_meaning_and_no_detail_has_one() -> None:
+def test_headlines_are_the_averages_and_the_accuracy_of_all_questions() -> None:
     card = scored()
-    assert [m.path for m in card.models["m"] if m.meaning] == [
+    assert [m.path for m in card.models["m"] if m.is_headline] == [
         "avg_variant_recall",
         "avg_question_acc",
         "avg_paper_score",

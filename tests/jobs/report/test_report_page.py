@@ -69,14 +69,20 @@ def test_hostile_text_stays_text_wherever_it_stands(tmp_path: Path) -> None:
                     subset=HOSTILE,
                     definition=HOSTILE,
                     note=HOSTILE,
+                    name=HOSTILE,
                     meaning=HOSTILE,
+                    is_headline=True,
                 ),
             )
         },
         summary="",
         tables=(
             Table(
-                name="short", columns=(HOSTILE,), rows=((HOSTILE,),), caption=HOSTILE
+                name="short",
+                columns=(HOSTILE,),
+                rows=((HOSTILE,),),
+                caption=HOSTILE,
+                titles={HOSTILE: HOSTILE},
             ),
         ),
         findings=(
@@ -132,9 +138,10 @@ def test_a_headline_says_what_it_is_what_it_means_and_where_it_stands(
     page: Page,
 ) -> None:
     for words in (
-        "auroc How well it tells yes from no. auroc@1",
+        "Area under the curve auroc higher is better How well it tells yes from no.",
+        "yes from no. auroc@1",
         "lab/m 0.811 0.811 ± 0.004 [0.800, 0.820] 90 of 100 all >= 0.85 fail",
-        "f1 Both in one. f1@1 lab/m n/a",
+        "F1 f1 Both in one. f1@1 lab/m n/a",
     ):
         assert words in page.text
 
@@ -151,10 +158,24 @@ def test_a_definition_of_its_own_stands_beside_the_model_that_has_it(
     assert "lab/m 0.811" in results
 
 
-def test_a_metric_without_a_meaning_stands_among_the_details_only(page: Page) -> None:
+def test_results_begin_with_models_by_headline_metrics(page: Page) -> None:
+    _, results = page.text.split("Results Headline metrics by model", 1)
+    first, _ = results.split("Look here first.", 1)
+    assert first.endswith(
+        "metric better lab/m lab/k n "
+        "Area under the curve auroc higher 0.811 [0.800, 0.820] 0.900 100 "
+        "F1 f1 - n/a - 0 "
+    )
+
+
+def test_columns_have_words_above_their_keys(page: Page) -> None:
+    assert "Pooled rate micro. rate" in page.text
+
+
+def test_a_metric_that_is_no_headline_stands_among_the_details_only(page: Page) -> None:
     results, rest = page.text.split("Findings What a reader", 1)
     assert "count@1(things)" not in results
-    assert "detail 7" in rest
+    assert "detail - 7" in rest
 
 
 def test_what_the_input_has_nothing_for_is_said_with_the_results(
@@ -175,7 +196,7 @@ def test_an_undefined_number_is_neither_nought_nor_blank(page: Page) -> None:
 
 
 def test_what_must_be_known_first_stands_before_the_first_number(page: Page) -> None:
-    before, _ = page.text.split("Results Look here first.", 1)
+    before, _ = page.text.split("Results Headline metrics by model", 1)
     assert "3 tasks that the settings ask for are not in the run" in before
     assert "1 findings are errors" in before
 

@@ -37,7 +37,8 @@ def headline(standing: Standing, room: Room) -> Content:
     if not found.metrics:
         return said + Content("\n The job names no metric to look at first.")
     columns = _columns(found, room.width)
-    rows = [[cell(each) for cell in _CELLS] for each in found.metrics]
+    cells = _CELLS[: len(columns)]
+    rows = [[cell(each) for cell in cells] for each in found.metrics]
     fits = max(1, room.height - 2)
     lines = [said, table(columns, rows[:fits], replace(room, height=fits + 1))]
     if len(rows) > fits:
@@ -60,15 +61,22 @@ def _columns(found: Headline, width: int) -> list[Column]:
         Column("n", _N),
     ]
     space = width - sum(column.width + len(GAP) for column in figures) - len(GAP)
-    paths, models = (
-        max(cell_len(cell(each)) for each in found.metrics) for cell in _CELLS[:2]
+    names, models, keys = (
+        max(cell_len(cell(each)) for each in found.metrics)
+        for cell in (_CELLS[0], _CELLS[1], _CELLS[-1])
     )
-    model = max(len("model"), min(models, max(space - paths, space // 2)))
-    return [
-        Column("metric", max(len("metric"), min(paths, space - model)), is_right=False),
+    model = max(len("model"), min(models, max(space - names, space // 2)))
+    metric = max(len("metric"), min(names, space - model))
+    columns = [
+        Column("metric", metric, is_right=False),
         Column("model", model, is_right=False),
         *figures,
     ]
+    # keys stand behind all else, where they fit
+    is_named = any(each.name for each in found.metrics)
+    if is_named and space - metric - model >= keys + len(GAP):
+        columns.append(Column("key", keys, is_right=False))
+    return columns
 
 
 def provenance(standing: Standing) -> str:
@@ -105,9 +113,10 @@ def _interval(metric: HeadlineMetric) -> str:
 
 
 _CELLS: Sequence[Callable[[HeadlineMetric], str]] = (
-    lambda metric: metric.path,
+    lambda metric: metric.name or metric.path,
     lambda metric: metric.model,
     lambda metric: _figure(metric.value),
     _interval,
     lambda metric: count(metric.n),
+    lambda metric: metric.path,
 )

@@ -51,7 +51,6 @@ def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Me
         value=prf(Counts(tp=hits, fp=0, fn=n - hits)).recall,
         n=n,
         definition="recall@1(truth papers that were extracted; matching as a run's)",
-        meaning="share of the truth's studies that were extracted",
     )
     missed = sum(hit is None for hit in found(papers, truth.studies, rules))
     yield Metric(
@@ -59,7 +58,6 @@ def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Me
         value=prf(Counts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
         n=len(papers),
         definition="precision@1(extracted papers that match a truth paper)",
-        meaning="share of the extracted studies that the truth has",
     )
     normal = Normal()
     values = {

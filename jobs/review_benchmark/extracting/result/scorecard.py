@@ -16,6 +16,7 @@ from jobs.review_benchmark.extracting.result.extraction import Extraction, extra
 from jobs.review_benchmark.extracting.result.files import excluded_table, files
 from jobs.review_benchmark.extracting.result.summary import extraction_text
 from jobs.review_benchmark.identity import MATCHING
+from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
 from jobs.slugs import slugs
 from runner.job import Answers
@@ -49,7 +50,9 @@ def score(extract: Extract, answers: Answers) -> Scorecard:
     ]
     settings = extract.settings.model_dump(mode="json", exclude={*INPUTS})
     return Scorecard(
-        models={own.model: tuple(_metrics(own, extract)) for own in found},
+        models={
+            own.model: EXTRACTION.describe(_metrics(own, extract)) for own in found
+        },
         summary="\n\n".join(
             extraction_text(own, extract, _compared(own, extract)) for own in found
         ),
@@ -81,7 +84,6 @@ def _metrics(own: Extraction, extract: Extract) -> Iterator[Metric]:
         value=ratio(kept, total),
         n=total,
         definition="grounded@1(kept / (kept + dropped), repeated ones once)",
-        meaning="share of the references that stand in the review's text",
     )
     numbers: Mapping[str, int | None] = {
         "references": kept,

@@ -16,7 +16,7 @@ import pytest
 
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY
 from jobs.evidence_retrieval.artifacts.metric_rows import COLUMNS
-from jobs.evidence_retrieval.measuring.meaning import meaning
+from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.queries import FoldGate, Sheet, Tuned
 from jobs.evidence_retrieval.scoring import score
 from jobs.metrics.trec import read_qrels, read_run
@@ -317,12 +317,13 @@ def test_a_file_never_lands_outside_the_scoring(tmp_path: Path, name: str) -> No
         list(_write_files(tmp_path, card))
 
 
-def test_a_headline_has_a_meaning_and_a_detail_has_none() -> None:
+def test_headlines_are_few_and_all_metrics_have_words() -> None:
     own = score(dataset(boot_b=0), sheet()).models[MODEL]
-    headlines = [metric.path for metric in own if metric.meaning]
+    headlines = [metric.path for metric in own if metric.is_headline]
     assert "screening_sensitivity" in headlines
     assert "evidence_recall@K" in headlines
     assert not [path for path in headlines if "~" in path or path.startswith("fold.")]
+    assert all(metric.name and metric.meaning for metric in own)
 
 
 def test_a_final_gate_is_a_file_where_one_was_asked_for() -> None:
@@ -336,5 +337,10 @@ def test_a_final_gate_is_a_file_where_one_was_asked_for() -> None:
 def test_precision_of_a_decision_is_about_queries_and_of_a_list_about_sentences() -> (
     None
 ):
-    assert "queries" in meaning("criterion.A.1.at_tau.precision")
-    assert "sentences" in meaning("criterion.A.1.precision@10")
+    of_queries = MEASURES.of("criterion.A.1.at_tau.precision")
+    of_sentences = MEASURES.of("criterion.A.1.precision@10")
+    assert of_queries is not None
+    assert of_sentences is not None
+    assert "queries" in of_queries.meaning
+    assert "sentences" in of_sentences.meaning
+    assert of_queries.name != of_sentences.name

@@ -1,0 +1,357 @@
+"""Names, meanings and directions of the metrics of paper-investigation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jobs.baselines import FORMS
+from jobs.measures import Measure, Measures, Part
+from runner.scorecard import Direction
+
+# in definitions: T is the truth of a paper, L what the model lists, R their overlap
+
+_AVERAGES: Mapping[str, Measure] = {
+    "avg_variant_recall": Measure(
+        name="Variant recall",
+        meaning="Share of a paper's known variants that the model finds, as a mean "
+        "over papers",
+        direction="higher",
+    ),
+    "avg_precision": Measure(
+        name="Variant precision",
+        meaning="Share of the listed variants that the paper is known to study, as a "
+        "mean over papers; a lower bound, as the truth lists findings only",
+        direction="higher",
+    ),
+    "avg_f1": Measure(
+        name="Variant F1",
+        meaning="Harmonic mean of variant precision and recall, as a mean over papers",
+        direction="higher",
+    ),
+    "avg_question_acc": Measure(
+        name="Question accuracy",
+        meaning="Share of right answers about the variants that the model found, as a "
+        "mean over papers",
+        direction="higher",
+    ),
+    "avg_paper_score": Measure(
+        name="Paper score",
+        meaning="Variant recall times question accuracy, as a mean over papers; a "
+        "paper without questions scores 0",
+        direction="higher",
+    ),
+}
+
+
+def _hits(name: str, of: str) -> dict[str, Measure]:
+    """The confusion counts and rates of a group of variants."""
+    return {
+        "tp": Measure(
+            name=f"True positives, {name}",
+            meaning=f"Known variants {of} that the model lists",
+            direction="higher",
+        ),
+        "fp": Measure(
+            name=f"False positives, {name}",
+            meaning=f"Listed variants {of} that are not in the truth",
+            direction="lower",
+        ),
+        "fn": Measure(
+            name=f"False negatives, {name}",
+            meaning=f"Known variants {of} that the model does not list",
+            direction="lower",
+        ),
+        "recall": Measure(
+            name=f"Recall, {name}",
+            meaning=f"Share of the known variants {of} that the model lists",
+            direction="higher",
+        ),
+        "precision": Measure(
+            name=f"Precision, {name}",
+            meaning=f"Share of the listed variants {of} that are in the truth, a lower "
+            "bound",
+            direction="higher",
+        ),
+        "f1": Measure(
+            name=f"F1, {name}",
+            meaning=f"Harmonic mean of precision and recall of variants {of}",
+            direction="higher",
+        ),
+    }
+
+
+def _count(name: str, meaning: str, direction: Direction = "neither") -> Measure:
+    return Measure(name=name, meaning=meaning, direction=direction)
+
+
+def _accuracy(name: str, of: str) -> Measure:
+    return Measure(
+        name=f"Accuracy, {name}",
+        meaning=f"Share of right answers to {of}",
+        direction="higher",
+    )
+
+
+MEASURES = Measures(
+    headlines=(*_AVERAGES, "pipeline.TOTAL.accuracy"),
+    scopes={
+        "replicate.{replicate}.": Part(name="replicate {replicate}"),
+    },
+    forms={
+        **FORMS,
+        "~micro": Part(name="pooled over papers"),
+        "~wilson": Part(
+            name="Wilson interval",
+            meaning="with an interval that takes questions as independent",
+        ),
+        "~sd": Part(
+            name="standard deviation over replicates",
+            direction="neither",
+        ),
+        "~case_sensitive": Part(
+            name="case-sensitive", meaning="variants match with letter case kept"
+        ),
+        "~case_folded": Part(
+            name="case-insensitive", meaning="variants match whatever their letter case"
+        ),
+        "~whole": Part(
+            name="whole variant fields",
+            meaning="a question's variant field counts as one variant",
+        ),
+        "~split": Part(
+            name="split variant fields",
+            meaning="a question's variant field counts as each variant that it lists",
+        ),
+        "~rules_{profile}": Part(
+            name="{profile} rules",
+            meaning="replies read and graded by the rules of the profile {profile}",
+        ),
+        "~pooled_per_paper_zeros": Part(
+            name="questions pooled by paper",
+            meaning="right by answered questions of each paper, 0 without questions",
+        ),
+        "~zeros_for_papers_without": Part(
+            name="papers without questions as 0",
+            meaning="a paper without questions counts as 0",
+        ),
+        "~variants_pooled": Part(
+            name="mean over variants",
+            meaning="each recalled variant with answers counts once, not each paper",
+        ),
+        "~questions_pooled": Part(
+            name="pooled over questions",
+            meaning="each question counts once, not each paper",
+        ),
+        "~parse_failures_as_zero": Part(
+            name="unreadable lists as 0",
+            meaning="a paper whose list of variants could not be read counts as 0",
+        ),
+        "~skipped_as_zero": Part(
+            name="skipped papers as 0", meaning="a skipped paper counts as 0"
+        ),
+        "~papers_with_questions": Part(
+            name="papers with questions only",
+            meaning="only papers with a question accuracy count",
+        ),
+        "~missing_as_wrong": Part(
+            name="missing replies as wrong",
+            meaning="a question without a reply counts as wrong",
+        ),
+        "~without_reference_alleles": Part(
+            name="without reference alleles",
+            meaning="reference alleles such as *1 are left out",
+        ),
+        "~failures_as_fn": Part(
+            name="unreadable lists as empty",
+            meaning="papers whose list could not be read count as papers with an "
+            "empty list",
+        ),
+    },
+    slots={
+        "pipeline": {
+            "mcq_variant": "variant questions",
+            "mcq_drug": "drug questions",
+            "mcq_phenotype": "phenotype questions",
+            "study_param": "study parameter questions",
+            "TOTAL": "all questions",
+        },
+        "class": {
+            "rsID": "rsIDs",
+            "HLA": "HLA alleles",
+            "star_allele": "star alleles",
+            "phenotype": "metaboliser phenotypes",
+            "other": "other variants",
+        },
+        "kind": {
+            "rsID": "rsIDs",
+            "star_allele": "star alleles but the reference",
+            "reference_allele": "reference alleles",
+            "HLA": "HLA alleles",
+            "phenotype": "metaboliser phenotypes",
+            "activity": "activities of gene products",
+            "gene_presence": "presence of whole genes",
+            "other_allele": "other alleles",
+        },
+        "stage": {"extract": "variant lists", "question": "answers"},
+        "part": {
+            "p_value": "p-value",
+            "significance": "significance",
+            "both": "p-value and significance",
+        },
+        "side": {"truth": "known", "predicted": "listed"},
+    },
+    measures={
+        **_AVERAGES,
+        "papers_scored": _count("Papers scored", "Papers with a score"),
+        "papers_skipped": _count("Papers skipped", "Papers without a score", "lower"),
+        "papers_skipped.{reason}": _count(
+            "Papers skipped, {reason}",
+            "Papers without a score, for the reason {reason}",
+            "lower",
+        ),
+        "truth_merged": _count(
+            "Truth spellings merged",
+            "Spellings in the truth that are one variant with an earlier spelling",
+        ),
+        "recalled_not_asked": _count(
+            "Recalled variants not asked about",
+            "Recalled variants without a question in the run",
+        ),
+        "recalled_without_questions": _count(
+            "Recalled variants without questions",
+            "Recalled variants that no question of the truth names",
+        ),
+        "papers_with_questions": _count(
+            "Papers with questions", "Scored papers with a question accuracy"
+        ),
+        "papers_without_questions": _count(
+            "Papers without questions",
+            "Scored papers without a question on a recalled variant; their score is 0",
+        ),
+        **{
+            f"class.MICRO-AVG.{word}": measure
+            for word, measure in _hits("all classes", "of all classes").items()
+        },
+        **{
+            f"class.{{class}}.{word}": measure
+            for word, measure in _hits("{class}", "of the class {class}").items()
+        },
+        "kind.{kind}.recall": _count(
+            "Variant recall, {kind}",
+            "Share of the known {kind} that the model lists",
+            "higher",
+        ),
+        "truth_size.{size}.recall": _count(
+            "Variant recall, papers with {size} known variants",
+            "Mean variant recall of the papers with {size} known variants",
+            "higher",
+        ),
+        "truth_size.{size}.score": _count(
+            "Paper score, papers with {size} known variants",
+            "Mean score of the papers with {size} known variants",
+            "higher",
+        ),
+        "pipeline.{pipeline}.questions": _count(
+            "Questions, {pipeline}", "Questions with a reply, among {pipeline}"
+        ),
+        "pipeline.{pipeline}.correct": _count(
+            "Right answers, {pipeline}", "Right answers to {pipeline}", "higher"
+        ),
+        "pipeline.{pipeline}.unparsed": _count(
+            "Unreadable replies, {pipeline}",
+            "Replies to {pipeline} that could not be read",
+            "lower",
+        ),
+        "pipeline.{pipeline}.missing": _count(
+            "Missing replies, {pipeline}", "Questions without a reply", "lower"
+        ),
+        "pipeline.{pipeline}.missing.{reason}": _count(
+            "Missing replies, {pipeline}, {reason}",
+            "Questions without a reply, for the reason {reason}",
+            "lower",
+        ),
+        "pipeline.{pipeline}.links": _count(
+            "Question uses, {pipeline}",
+            "Times that {pipeline} count in the accuracy of a variant",
+        ),
+        "pipeline.{pipeline}.accuracy": _accuracy(
+            "{pipeline}", "{pipeline}, each question once"
+        ),
+        "pipeline.{pipeline}.to_right": _count(
+            "Verdicts turned right, {pipeline}",
+            "Wrong answers to {pipeline} that are right under the other rules",
+        ),
+        "pipeline.{pipeline}.to_wrong": _count(
+            "Verdicts turned wrong, {pipeline}",
+            "Right answers to {pipeline} that are wrong under the other rules",
+        ),
+        "question_type.{type*}.accuracy": _accuracy(
+            "question type {type}", "questions of the type {type}"
+        ),
+        "table_type.{table*}.accuracy": _accuracy(
+            "annotation table {table}",
+            "questions that come from the annotation table {table}",
+        ),
+        "study_param.{part}.accuracy": _accuracy(
+            "{part} of studies", "study parameter questions, by {part}"
+        ),
+        "study_param.{type*}.{part}.accuracy": _accuracy(
+            "{part} of studies, question type {type}",
+            "study parameter questions of the type {type}, by {part}",
+        ),
+        "study_param.{type*}.not_found": _count(
+            "Rightly not found, question type {type}",
+            "Share of questions about findings that the paper does not have (type "
+            "{type}) that are answered with 'not found'",
+            "higher",
+        ),
+        "study_param.{type*}.invented": _count(
+            "Invented p-values, question type {type}",
+            "Share of questions about findings that the paper does not have (type "
+            "{type}) that are answered with a p-value",
+            "lower",
+        ),
+        "replies.{stage}.rule.{rule*}": _count(
+            "Replies read by rule {rule}, {stage}",
+            "Replies with {stage} that were read by the rule {rule}",
+        ),
+        "replies.{stage}.unparsed.{rule*}": _count(
+            "Unreadable replies, {stage}, {rule}",
+            "Replies with {stage} that could not be read, for the reason {rule}",
+            "lower",
+        ),
+        "replies.empty": _count("Empty replies", "Replies without any text", "lower"),
+        "replies.cut": _count(
+            "Cut replies", "Replies that end at the limit of output tokens", "lower"
+        ),
+        "replies.refused": _count(
+            "Refused replies", "Replies that a content filter withheld", "lower"
+        ),
+        "replies.stale": _count(
+            "Stale replies", "Stored replies that the present plan does not ask for"
+        ),
+        "questions_not_asked": _count(
+            "Questions not asked", "Questions that are planned but not in the run"
+        ),
+        "questions_hidden": _count(
+            "Questions hidden",
+            "Questions that are not asked because their whole variant field is not "
+            "recalled",
+        ),
+        "grounding.{side}.{class}": _count(
+            "In the text, {side} {class}",
+            "Share of the {side} {class} that occur in the paper's text",
+        ),
+        "replicates.same_answers": _count(
+            "Same answers in all replicates",
+            "Share of questions with one answer in all replicates, among those "
+            "answered in all",
+            "higher",
+        ),
+        "replicates.jaccard": _count(
+            "Overlap of replicates' lists",
+            "Mean Jaccard index of the variant lists of two replicates",
+            "higher",
+        ),
+    },
+)

@@ -1,0 +1,339 @@
+r"""Tables of typed cells as text for a terminal, as Markdown, or as LaTeX for a paper.
+
+A table is declared once and set in any form:
+
+    >>> table = Sheet(
+    ...     title="Screening of 375 records",
+    ...     columns=(
+    ...         Column(name="Metric"),
+    ...         Column(name="value", kind="number", group="gpt"),
+    ...         Column(name="95% interval", kind="interval", group="gpt"),
+    ...         Column(name="n", kind="number"),
+    ...     ),
+    ...     rows=(("Sensitivity", 0.9333, (0.88, 0.98), 111),),
+    ... )
+    >>> print(typeset([table], "markdown"))
+    **Screening of 375 records**
+    <BLANKLINE>
+    | Metric | gpt | gpt: 95% interval | n |
+    | :--- | ---: | :---: | ---: |
+    | Sensitivity | 0.933 | [0.880, 0.980] | 111 |
+    >>> print(typeset([table], "latex").splitlines()[6])
+    \begin{tabular}{lS[table-format=1.3]cS[table-format=3.0]}
+
+LaTeX uses booktabs and siunitx; longtable for long tables, graphicx for wide ones, as
+the comment above each says. Numbers stand in columns of type S, so that they align at
+the decimal point; an undefined one is n/a, never 0. Keys are comments at the end of
+their row.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from runner.cli.folding import in_columns
+from store.printable import printable
+
+Form: TypeAlias = Literal["text", "markdown", "latex"]
+
+Kind: TypeAlias = Literal["text", "key", "number", "change", "interval", "changes"]
+"""What the cells of a column hold: text; a key, such as a metric's path; a number, or a
+difference with its sign; the two ends of an interval, or of a difference's."""
+
+Ends: TypeAlias = tuple[float | None, float | None]
+
+Cell: TypeAlias = str | float | Ends | None
+"""A cell, of its column's kind; None is undefined, an empty text says nothing."""
+
+UNDEFINED = "n/a"
+
+BLANK = "-"
+"""A cell of a text table without content: an empty one would break its columns."""
+
+PAGE_ROWS = 45
+"""Rows that fit a page of LaTeX; a longer table breaks over pages."""
+
+PAGE_WIDTH = 84
+"""Characters of small type that fit a line of LaTeX's article class, about; a wider
+table is scaled down."""
+
+WRAPPED = 40
+"""Characters of a cell of text in LaTeX that stay on one line."""
+
+FIXED = (0.001, 1000.0)
+"""Sizes between which three decimals say enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table, or one of several under a common heading."""
+
+    name: str
+    kind: Kind = "text"
+    group: str = ""  #: the common heading, such as a model; neighbours share it
+
+    @property
+    def heading(self) -> str:
+        """The name where headings have one line; of a group, its first column's."""
+        if not self.group:
+            return self.name
+        is_value = self.kind in {"number", "change"} and self.name != "n"
+        return self.group if is_value else f"{self.group}: {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table with typed columns."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""  #: a sentence below it, such as how intervals were made
+
+
+def typeset(sheets: Iterable[Sheet], form: Form) -> str:
+    """The tables one below the other."""
+    forms = {"text": _text, "markdown": _markdown, "latex": _latex}
+    return "\n\n".join("\n".join(forms[form](sheet)) for sheet in sheets)
+
+
+def shown(value: float | None, *, signed: bool = False, grouped: bool = True) -> str:
+    """A number with the digits that a reader needs.
+
+    Args:
+        value: None: undefined.
+        signed: whether a plus stands before it, as before a difference.
+        grouped: whether commas part its thousands.
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    sign = "+" if signed else ""
+    if isinstance(value, int):
+        return f"{value:{sign}{',' if grouped else ''}}"
+    least, most = FIXED
+    is_plain = value == 0 or least <= abs(value) < most
+    # 0.0 has no sign that means anything
+    return f"{value + 0.0:{sign}{'.3f' if is_plain else '.3g'}}"
+
+
+def _cell(cell: Cell, kind: Kind, *, grouped: bool = True) -> str:
+    """A cell as plain characters."""
+    if cell is None:
+        return UNDEFINED
+    if isinstance(cell, tuple):
+        if None in cell:
+            return UNDEFINED
+        signed = kind == "changes"
+        return f"[{', '.join(shown(end, signed=signed) for end in cell)}]"
+    if isinstance(cell, str):
+        return " ".join(printable(cell).split())
+    return shown(cell, signed=kind == "change", grouped=grouped)
+
+
+def _cells(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+    kinds = [column.kind for column in sheet.columns]
+    for row in sheet.rows:
+        yield tuple(map(_cell, row, kinds))
+
+
+def _heads(sheet: Sheet) -> tuple[str, ...]:
+    return tuple(_cell(column.heading, "text") for column in sheet.columns)
+
+
+def _text(sheet: Sheet) -> Iterator[str]:
+    if sheet.title:
+        yield _cell(sheet.title, "text")
+    # an interval stands behind its value: a terminal is narrow
+    joined = [
+        at
+        for at, column in enumerate(sheet.columns)
+        if at and column.kind in {"interval", "changes"} and column.group
+    ]
+    rows = []
+    for cells in (_heads(sheet), *_cells(sheet)):
+        own = list(cells)
+        for at in reversed(joined):
+            ends = own.pop(at)
+            # of the headings the value's says enough
+            own[at - 1] += f" {ends}" if ends.startswith("[") else ""
+        rows.append([cell or BLANK for cell in own])
+    yield from in_columns(rows)
+    if sheet.note:
+        yield _cell(sheet.note, "text")
+
+
+_ALIGNED = {"text": ":---", "key": ":---", "interval": ":---:", "changes": ":---:"}
+
+
+def _markdown(sheet: Sheet) -> Iterator[str]:
+    if sheet.title:
+        yield from (f"**{_escaped(_cell(sheet.title, 'text'))}**", "")
+    yield _piped(_escaped(head) for head in _heads(sheet))
+    yield _piped(_ALIGNED.get(column.kind, "---:") for column in sheet.columns)
+    for row in _cells(sheet):
+        yield _piped(
+            # a key is code; a backtick in one would end it
+            f"`{cell.replace('|', '¦').replace('`', chr(0x2BC))}`"
+            if column.kind == "key" and cell
+            else _escaped(cell)
+            for cell, column in zip(row, sheet.columns, strict=True)
+        )
+    if sheet.note:
+        yield from ("", _escaped(_cell(sheet.note, "text")))
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escaped(text: str) -> str:
+    """Text that no Markdown reader takes for markup."""
+    return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
+
+
+def _latex(sheet: Sheet) -> Iterator[str]:
+    is_long = len(sheet.rows) > PAGE_ROWS
+    by_column = list(zip(sheet.columns, _by_column(sheet), strict=True))
+    shown = [(column, cells) for column, cells in by_column if column.kind != "key"]
+    columns = [_latex_column(column, cells) for column, cells in shown]
+    layout = "".join(layout for layout, _ in columns)
+    is_wide = not is_long and sum(map(_width, *zip(*shown, strict=True))) > PAGE_WIDTH
+    packages = ["booktabs", "longtable"] if is_long else ["booktabs"]
+    packages += ["graphicx", "siunitx"] if is_wide else ["siunitx"]
+    yield f"% needs \\usepackage{{{','.join(packages)}}}"
+    named = f"{_tex(sheet.title)}{'. ' if sheet.note else ''}{_tex(sheet.note)}"
+    caption = f"\\caption{{{named}}}"
+    label = f"\\label{{tab:{_slug(sheet.title)}}}"
+    if is_long:
+        yield "\\begingroup\\footnotesize"
+        yield f"\\begin{{longtable}}{{{layout}}}"
+        yield f"{caption}{label}\\\\"
+    else:
+        yield from ("\\begin{table}", "\\centering", caption, label, "\\small")
+        if is_wide:
+            yield "\\resizebox{\\linewidth}{!}{%"
+        yield f"\\begin{{tabular}}{{{layout}}}"
+    yield "\\toprule"
+    yield from _latex_heads([column for column, _ in shown])
+    yield "\\midrule"
+    if is_long:
+        yield "\\endhead"
+    keys = _latex_keys(by_column, len(sheet.rows))
+    rows = zip(*(own for _, own in columns), strict=True)
+    for row, key in zip(rows, keys, strict=True):
+        yield f"{' & '.join(row)} \\\\{key}"
+    yield "\\bottomrule"
+    if is_long:
+        yield from ("\\end{longtable}", "\\endgroup")
+    else:
+        yield "\\end{tabular}%\n}" if is_wide else "\\end{tabular}"
+        yield "\\end{table}"
+
+
+def _latex_keys(
+    columns: Sequence[tuple[Column, Sequence[Cell]]], rows: int
+) -> list[str]:
+    """Each row's keys as a comment: they are for the writer, not for the page."""
+    kept = [cells for column, cells in columns if column.kind == "key"]
+    return [
+        "".join(f" % {_cell(cells[at], 'key')}" for cells in kept) for at in range(rows)
+    ]
+
+
+def _width(column: Column, cells: Sequence[Cell]) -> int:
+    """Characters that a column takes of a line, with its margin."""
+    texts = [column.name, *(_cell(cell, column.kind) for cell in cells)]
+    return min(max(map(len, texts)), WRAPPED) + 2
+
+
+def _by_column(sheet: Sheet) -> list[tuple[Cell, ...]]:
+    return list(zip(*sheet.rows, strict=True)) or [()] * len(sheet.columns)
+
+
+def _latex_column(column: Column, cells: Sequence[Cell]) -> tuple[str, list[str]]:
+    """How a column is laid out, and its cells."""
+    match column.kind:
+        case "text" | "key":
+            texts = [_cell(cell, "text") for cell in cells]
+            is_long = max(map(len, texts), default=0) > WRAPPED
+            return "p{5.5cm}" if is_long else "l", [_tex(text) for text in texts]
+        case "interval" | "changes":
+            return "c", [_latex_ends(cell, column.kind) for cell in cells]
+        case "number" | "change":
+            return _latex_numbers(column.kind, cells)
+
+
+def _latex_numbers(kind: Kind, cells: Sequence[Cell]) -> tuple[str, list[str]]:
+    texts = [_cell(cell, kind, grouped=False) for cell in cells]
+    found = [re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?", text) for text in texts]
+    numbers = [each for each in found if each is not None]
+    if any(re.match(r"[+-]?\d.*e", text) for text in texts):
+        # an S column needs one form for all of its numbers
+        is_number = re.compile(r"[+-]?\d").match
+        return "r", [f"\\num{{{t}}}" if is_number(t) else _tex(t) for t in texts]
+    whole = max((len(each[2]) for each in numbers), default=1)
+    parts = max((len(each[3] or "") for each in numbers), default=0)
+    sign = "+" if kind == "change" else "-" if any(e[1] for e in numbers) else ""
+    layout = f"S[table-format={sign}{whole}.{parts}]"
+    # braces keep siunitx from reading what is no number
+    return layout, [
+        text if each is not None else f"{{{_tex(text)}}}"
+        for text, each in zip(texts, found, strict=True)
+    ]
+
+
+def _latex_ends(cell: Cell, kind: Kind) -> str:
+    if not isinstance(cell, tuple) or None in cell:
+        return _tex(_cell(cell, kind))
+    signed = kind == "changes"
+    ends = (shown(end, signed=signed, grouped=False) for end in cell)
+    form = "\\num[print-implicit-plus]" if signed else "\\num"
+    # braces keep a row that begins with a bracket from being an argument of \\
+    return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"
+
+
+def _latex_heads(columns: Sequence[Column]) -> Iterator[str]:
+    if any(column.group for column in columns):
+        heads, rules, at = [], [], 1
+        for group, own in groupby(columns, key=lambda column: column.group):
+            size = len(list(own))
+            if group:
+                head = _tex(_cell(group, "text"))
+                heads.append(f"\\multicolumn{{{size}}}{{c}}{{{head}}}")
+                rules.append(f"\\cmidrule(lr){{{at}-{at + size - 1}}}")
+            else:
+                heads += [""] * size
+            at += size
+        yield f"{' & '.join(heads)} \\\\"
+        yield " ".join(rules)
+    yield f"{' & '.join(f'{{{_tex(column.name)}}}' for column in columns)} \\\\"
+
+
+_SPECIAL = {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    "`": "\\textasciigrave{}",
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+}
+
+
+def _tex(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    # after the end of a row, a bracket or a star would be an argument of it
+    guard = "{}" if text.startswith(("[", "*")) else ""
+    escaped = "".join(_SPECIAL.get(char, char) for char in text)
+    # two hyphens would be set as one dash
+    return guard + escaped.replace("--", "-{}-")
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"

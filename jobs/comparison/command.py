@@ -59,6 +59,14 @@ if TYPE_CHECKING:
     help="Level of the intervals.",
 )
 @click.option(
+    "--interval",
+    "form",
+    type=click.Choice(["adjusted", "percentile"]),
+    default="adjusted",
+    show_default=True,
+    help="Intervals adjusted for few items, or percentiles of the bootstrap alone.",
+)
+@click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -119,7 +127,9 @@ def compare(
     runs = replaying.replayed(
         [each.source for each in named], given["runs_dir"], typed, SystemClock()
     )
-    drawing = matching.Drawing(b=given["b"], seed=given["seed"], level=given["level"])
+    drawing = matching.Drawing(
+        b=given["b"], seed=given["seed"], level=given["level"], form=given["form"]
+    )
     made = matching.matches(replaying.pairs(named, runs), given["metrics"], drawing)
     listed = [
         matching.furthest(match, items, given["top"])

@@ -14,7 +14,7 @@ from jobs.comparison.difference import Compared, agreed, gap, p_values
 from jobs.comparison.labelling import Alike, alike
 from jobs.comparison.pairing import Incomparable, ItemGap, Paired, pair
 from jobs.comparison.sides import Source
-from jobs.metrics import Resamples, holm, round12
+from jobs.metrics import Form, Resamples, holm, round12
 from runner.errors import UsageError
 from runner.scorecard import Comparable, Labels
 
@@ -51,11 +51,14 @@ class Drawing:
     b: int = 2000
     seed: int = 20260118
     level: float = 0.95
+    form: Form = "adjusted"
 
     def maker(self) -> Callable[[tuple[str, ...]], Resamples]:
         """The resamples of some clusters, the same ones whenever they are asked for."""
         return lru_cache(maxsize=_KEPT_DRAWS)(
-            partial(Resamples, b=self.b, seed=self.seed, level=self.level)
+            partial(
+                Resamples, b=self.b, seed=self.seed, level=self.level, form=self.form
+            )
         )
 
 

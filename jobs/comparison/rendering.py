@@ -21,6 +21,13 @@ _WIDTHS = (7, 7, 7, 18, 8, 7, 14)
 _FRONT_WIDTHS = (7, 18, 14, 9)
 
 
+_FORMS: Mapping[str, str] = {
+    "adjusted": "adjusted where there are few, else percentile bootstrap",
+    "percentile": "percentile bootstrap",
+}
+"""How intervals are made, by the form that was asked for."""
+
+
 def text(made: Sequence[Match], front: Front | None, drawing: Drawing) -> str:
     """All matches, what their sides cost, and how the numbers came about."""
     lines: list[str] = []
@@ -195,8 +202,9 @@ def _method(made: Sequence[Match], drawing: Drawing) -> Iterator[str]:
     clusters = ", ".join(sorted({each.cluster for each in compared})) or "cluster"
     names = sorted({each.p_values.own.name for each in compared if each.p_values.own})
     yield (
-        f"Common items only. Intervals at {drawing.level:.10g}: percentile bootstrap "
-        f"by {clusters}, B={drawing.b}, seed={drawing.seed}, both sides drawn alike."
+        f"Common items only. Intervals at {drawing.level:.10g} by {clusters}: "
+        f"{_FORMS[drawing.form]}, B={drawing.b}, seed={drawing.seed}, "
+        "both sides drawn alike."
     )
     if names:
         yield f"p: {', '.join(names)}; Holm over {family(made)}."

@@ -44,7 +44,7 @@ def compared(realdata: Path, name: str) -> Match:
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     sides = [side(ranked(rows, f"{which}_topk")) for which in ("retriever", "reranked")]
-    (match,) = matches([(sides[0], sides[1])], (), Drawing())
+    (match,) = matches([(sides[0], sides[1])], (), Drawing(form="percentile"))
     return match
 
 

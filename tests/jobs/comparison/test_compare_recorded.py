@@ -61,7 +61,9 @@ def test_paper_scores_of_five_models(realdata: Path, tmp_path: Path) -> None:
         *("import", "paper-investigation", *files, "--run-id=large", "--no-score"),
         cwd=tmp_path,
     )
-    found = pairs(tmp_path, "large", "--metric=avg_paper_score")
+    found = pairs(
+        tmp_path, "large", "--metric=avg_paper_score", "--interval=percentile"
+    )
     assert len(found) == 10
     for (first, second), (difference, ends, standing) in SCORES.items():
         # the command gives B minus A, in the run's order of models

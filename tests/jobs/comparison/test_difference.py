@@ -46,7 +46,7 @@ OPPOSITE = {
 
 
 def drawn(paired: Paired) -> Gap:
-    return gap(paired, Drawing(b=50).maker()(paired.drawn))
+    return gap(paired, Drawing(b=50, form="percentile").maker()(paired.drawn))
 
 
 @given(SAME_KIND)

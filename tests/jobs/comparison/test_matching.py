@@ -111,9 +111,9 @@ def test_seed_and_level_and_replicates_are_those_asked_for() -> None:
     (one,), (other,), (wide,), (none,) = (
         matches([(a, b)], (), drawing)
         for drawing in (
-            Drawing(b=50),
-            Drawing(b=50, seed=1),
-            Drawing(b=50, level=0.5),
+            Drawing(b=50, form="percentile"),
+            Drawing(b=50, seed=1, form="percentile"),
+            Drawing(b=50, level=0.5, form="percentile"),
             Drawing(b=0),
         )
     )

@@ -20,7 +20,7 @@ from runner.records.render import csv_lines
 from runner.scorecard import Labels
 from tests.jobs.comparison.item_columns import means, pooled, side
 
-DRAWING = Drawing(b=100)
+DRAWING = Drawing(b=100, form="percentile")
 HEAD = "      A        B    B - A        95% interval  p (Holm)        n  win/tie/loss"
 HOSTILE = "p1\x1b]0;x\x07\nA better\u202e=SUM(1)"
 
@@ -52,7 +52,7 @@ def test_the_table_of_a_match() -> None:
     assert "McNemar's p, if items were independent: v 1" in lines
     assert "only A has: a" in lines
     assert lines[-2].endswith(
-        "bootstrap by paper, B=100, seed=20260118, both sides drawn alike."
+        "by paper: percentile bootstrap, B=100, seed=20260118, both sides drawn alike."
     )
     assert lines[-1].endswith(
         "Holm over the 2 tests of this comparison (1 pair of models)."

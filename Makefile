@@ -47,7 +47,7 @@ prove: $(READY)
 		tests/tui/test_attached.py tests/tui/test_soak.py \
 		tests/runner/batch tests/runner/bundle tests/jobs/test_bundled_runs.py tests/store/union \
 		tests/store/segments tests/thirdparty \
-		tests/jobs/metrics/test_sequential.py \
+		tests/jobs/metrics/test_sequential.py tests/jobs/metrics/test_coverage.py \
 		tests/jobs/evidence_retrieval/predicting/test_grids.py \
 		tests/jobs/evidence_retrieval/scoring/test_against_any.py
 

@@ -72,7 +72,9 @@ def _of_gate(positives: int, n: int) -> Iterator[Baseline]:
         )
 
 
-def _recall(k: int) -> Callable[[int, int], float]:
+def expected_recall(k: int) -> Callable[[int, int], float]:
+    """Recall among the first *k* in any order of the sentences."""
+
     def expected(n: int, gold: int) -> float:
         del gold  # each of them is among the first with the same chance
         return min(k, n) / n
@@ -80,7 +82,9 @@ def _recall(k: int) -> Callable[[int, int], float]:
     return expected
 
 
-def _ndcg(k: int) -> Callable[[int, int], float]:
+def expected_ndcg(k: int) -> Callable[[int, int], float]:
+    """NDCG of the first *k* in any order."""
+
     def expected(n: int, gold: int) -> float:
         return gold / n * _discounts(min(k, n)) / _discounts(min(k, gold))
 
@@ -93,7 +97,7 @@ def _discounts(places: int) -> float:
 
 
 @lru_cache(maxsize=1 << 14)
-def _reciprocal(n: int, gold: int) -> float:
+def expected_reciprocal(n: int, gold: int) -> float:
     """The expected reciprocal rank of the first of *gold* among *n* in any order."""
     ranks = np.arange(1, n - gold + 2)
     # all places before a rank hold none: a product of shares of what is left
@@ -103,7 +107,7 @@ def _reciprocal(n: int, gold: int) -> float:
 
 
 _ORDERED: dict[str, Callable[[int, int], float]] = {
-    "recall@10": _recall(10),
-    "ndcg@10": _ndcg(10),
-    "mrr": _reciprocal,
+    "recall@10": expected_recall(10),
+    "ndcg@10": expected_ndcg(10),
+    "mrr": expected_reciprocal,
 }

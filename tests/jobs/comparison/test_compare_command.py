@@ -117,7 +117,9 @@ def test_every_metric_that_is_compared_is_one_of_the_scorecard(runs: Path) -> No
 
 
 def test_a_model_against_itself_is_undecided_in_everything(runs: Path) -> None:
-    (pair,) = compared(runs, "base", f"base:{LEXICAL}")["pairs"]
+    (pair,) = compared(runs, "base", f"base:{LEXICAL}", "--interval=percentile")[
+        "pairs"
+    ]
     for found in pair["metrics"].values():
         assert found["difference"] == 0.0
         assert found["lo"] == -found["hi"]
@@ -270,7 +272,8 @@ def test_runs_of_other_jobs_and_jobs_without_items_are_not_compared(
 
 def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
     with on_terminal(
-        ("stty cols 80;", "SIFTLOG", "compare", "recorded"), cwd=runs
+        ("stty cols 80;", "SIFTLOG", "compare", "recorded", "--interval=percentile"),
+        cwd=runs,
     ) as terminal:
         shown = terminal.read_until(b"than 10 papers.").decode()
     lines = shown.splitlines()

@@ -85,7 +85,7 @@ def runs(realdata: Path, desk: Path) -> Mapping[str, Written]:
         files = realdata / "evidence_pipeline" / name
         given = ("--per-query", files / "per_query.csv")
         stored = ("--against", files / "summary.json")
-        made[name] = imported(desk, name, *given, *stored)
+        made[name] = imported(desk, name, *given, *stored, "--interval=percentile")
     return made
 
 

@@ -136,10 +136,10 @@ def test_intervals_are_the_same_whatever_the_order_of_papers() -> None:
         )
 
 
-def test_one_paper_has_no_interval_and_few_have_a_note() -> None:
+def test_one_paper_bounds_little_and_few_have_a_note() -> None:
     one = dataset({"PMC1": ["rs1"]})
     alone = metrics(scored(one, lambda _: '["rs1"]', ("m",)), "m")["avg_variant_recall"]
-    assert (alone.value, alone.lo, alone.hi) == (1.0, None, None)
+    assert (alone.value, alone.lo, alone.hi) == (1.0, 0.025, 1.0)
     few = metrics(scored(six_papers(), strong_and_weak), "weak")["avg_paper_score"]
     assert few.lo is not None
     assert few.note == "interval from 5 papers only"

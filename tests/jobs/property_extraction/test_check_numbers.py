@@ -149,7 +149,8 @@ def test_the_files_of_the_first_scoring_say_the_same(
     (model,) = card["models"].values()
     found = model["metrics"]
     assert tuple(found[word]["value"] for word in COUNTS) == TOTALS[name, "siftlog"]
-    ends = tuple((found[word]["lo"], found[word]["hi"]) for word in WORDS)
+    drawn = real.scored(name, "--set", "interval=percentile").metrics
+    ends = tuple((drawn[word]["lo"], drawn[word]["hi"]) for word in WORDS)
     assert ends == tuple(map(printed, ENDS[name]))
     summed = rows(folder / "score_pr_summary.csv")
     assert len(summed) == PROPERTIES[name]
@@ -194,7 +195,10 @@ def test_means_may_leave_out_what_is_undefined(real: RealPredictions) -> None:
 @pytest.fixture(scope="module")
 def paired(real: RealPredictions) -> Mapping[str, Mapping[str, object]]:
     """The metrics of the one pair, Gemini minus the other."""
-    done = command("compare", real.run(CHAT), real.run(GEMINI), "--json")
+    done = command(
+        *("compare", real.run(CHAT), real.run(GEMINI), "--json"),
+        "--interval=percentile",
+    )
     assert done.code == 0, done.err
     (pair,) = json.loads(done.out)["pairs"]
     found: Mapping[str, Mapping[str, object]] = pair["metrics"]

@@ -130,7 +130,8 @@ def single_pass(recorded: Recorded) -> Scoring:
 
 @pytest.fixture(scope="module")
 def default(recorded: Recorded) -> Scoring:
-    words = ("--set", "matching=whole-list", "--set", "boot_b=2000")
+    changed = ("matching=whole-list", "boot_b=2000", "interval=percentile")
+    words = [word for each in changed for word in ("--set", each)]
     return recorded.scored(2, *words)
 
 

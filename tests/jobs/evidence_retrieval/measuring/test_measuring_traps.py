@@ -145,7 +145,7 @@ def test_posts_are_drawn_in_the_order_of_their_text() -> None:
     keys = [(post, "A.1") for post in ("p2", "p10", "p1")]
     values = {"p1": 0.1, "p10": 0.7, "p2": 0.2}
     sheet = small_sheet(keys, y=[0, 0, 0], prob=[values[post] for post, _ in keys])
-    drawn = by_path(sheet)["brier"]
+    drawn = by_path(sheet, interval="percentile")["brier"]
     # one draw of three clusters a replicate; as text, p10 stands before p2
     chance = np.random.default_rng(20260118)
     squares = [values[post] ** 2 for post in ("p1", "p10", "p2")]
@@ -249,7 +249,9 @@ def test_an_empty_post_counts_0_1_or_not_at_all_each_under_its_name() -> None:
 
 def test_draws_without_positives_are_dropped_and_said() -> None:
     y = [1, *[0] * 7]
-    auroc = by_path(small_sheet(KEYS, y=y, prob=P), boot_b=200)["auroc"]
+    auroc = by_path(small_sheet(KEYS, y=y, prob=P), boot_b=200, interval="percentile")[
+        "auroc"
+    ]
     assert auroc.note is not None
     assert auroc.note.startswith("undefined in ")
     used = int(auroc.definition.rpartition("B_used=")[2])

@@ -271,9 +271,9 @@ def test_the_terminal_says_value_spread_interval_subset_and_target() -> None:
 
 
 def test_a_failed_target_is_told_and_is_no_finding() -> None:
-    card = score(dataset(boot_b=0, target_auroc=1.0), sheet())
-    auroc = next(m for m in card.models[MODEL] if m.path == "auroc")
-    assert auroc.verdict == "fail"
+    card = score(dataset(boot_b=20, target_brier=1e-9), sheet())
+    brier = next(m for m in card.models[MODEL] if m.path == "brier")
+    assert brier.verdict == "fail"
     assert not [finding for finding in card.findings if finding.severity == "error"]
 
 

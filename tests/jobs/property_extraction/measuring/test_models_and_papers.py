@@ -34,7 +34,7 @@ STATED: list[Fields] = [
 
 
 def test_intervals_are_those_of_a_loop_over_draws_of_papers() -> None:
-    own = column(TRUTH, STATED, boot_b=200)
+    own = column(TRUTH, STATED, boot_b=200, interval="percentile")
     rng = np.random.default_rng(20260118)
     draws = [rng.integers(0, 6, 6) for _ in range(200)]
     assert draws[0].tolist() == [1, 2, 2, 0, 0, 1]
@@ -58,12 +58,13 @@ def test_intervals_are_those_of_a_loop_over_draws_of_papers() -> None:
         assert "only 6 papers" in metric.note
 
 
-def test_one_paper_has_no_interval() -> None:
+def test_one_paper_bounds_next_to_nothing() -> None:
     own = column(TRUTH[:2], STATED[:1], boot_b=200)
     for word in WORDS:
         metric = own.metric(word)
-        assert (metric.lo, metric.hi) == (None, None)
         assert metric.value is not None
+        assert metric.lo == pytest.approx(0.025 * metric.value)
+        assert metric.hi == pytest.approx(1 - 0.025 * (1 - metric.value))
         assert metric.note is not None
         assert "only 1 paper" in metric.note
 

@@ -54,7 +54,8 @@ def scored(lines: Sequence[Line], **values: Any) -> Column:
         ended=np.array([line.ended for line in lines]),
         stages=("title", "abstract"),
     )
-    given = Settings(boot_seed=SEED, level=LEVEL, **{"boot_b": B, **values})
+    drawn = {"boot_b": B, "interval": "percentile"}
+    given = Settings(boot_seed=SEED, level=LEVEL, **{**drawn, **values})
     results = measured(Dataset(settings=given), replace(found, decisions=(own,)))
     return results.columns["model 1"]
 

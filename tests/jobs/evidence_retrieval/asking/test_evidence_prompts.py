@@ -75,8 +75,8 @@ def test_without_structured_output_only_the_schema_is_left_out() -> None:
     assert auto.messages == off.messages
     assert auto.schema is not None
     assert json.loads(auto.schema.json)["required"] == [
-        "evidence_probability",
         "sentences",
+        "evidence_probability",
     ]
     assert off.schema is None
 

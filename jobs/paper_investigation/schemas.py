@@ -2,8 +2,8 @@
 
 Strict in the sense of the endpoints that enforce them: every property is required and
 no other is allowed. Properties stand in the order in which they are to be answered,
-which endpoints and models follow. An endpoint may put its schema before the messages, so each one
-costs a prompt prefix of its own; there are four and no more.
+which endpoints and models follow. An endpoint may put its schema before the messages,
+so each one costs a prompt prefix of its own; there are four and no more.
 """
 
 from __future__ import annotations

@@ -115,6 +115,11 @@ class Settings(BaseModel):
     criteria_source: Literal["auto", "file", "llm"] = Field(
         "auto", description="auto: the first there is of file, abstract, title"
     )
+    title_criteria: bool = Field(
+        default=False,
+        description="screen by a review's title where nothing else says what it "
+        "asks for; otherwise such a run is refused",
+    )
     show_ids: bool = Field(default=False, description="show papers' ids to the model")
     show_year: bool = Field(default=True, description="show papers' years")
     max_prompt_tokens: int = Field(

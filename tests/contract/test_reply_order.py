@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -167,11 +167,25 @@ def _asked_by(name: str, plain: Path) -> Mapping[str, tuple[ChatRequest, ...]]:
             said = job.baseline(request)
             if not isinstance(said, str):
                 return said
+            _check_order(said, ORDERS[name, task.stage])
             # no quote of this stands in a paper, so that it is asked for again
             return Reply(text=_QUOTE.sub('"quote": "No paper says so."', said))
 
         MemoryAnswers.of_run(job, dataset, answer)
     return {stage: tuple(own.values()) for stage, own in found.items()}
+
+
+def _check_order(said: str, orders: Iterable[tuple[str, ...]]) -> None:
+    """The fields of a baseline's answer stand in a declared order."""
+
+    def check(fields: list[tuple[str, object]]) -> dict[str, object]:
+        names = [name for name, _ in fields]
+        known = [order for order in orders if set(names) <= set(order)]
+        assert any(names == [n for n in order if n in names] for order in known), names
+        return dict(fields)
+
+    if said.startswith("{"):
+        json.loads(said, object_pairs_hook=check)
 
 
 def _requests(asked: Asked) -> Iterator[ChatRequest]:

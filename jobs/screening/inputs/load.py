@@ -12,6 +12,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import ValidationSet
+from jobs.screening.wording import WORDING
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.scorecard import Finding
@@ -68,8 +69,8 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The folders that `load` reads under these settings."""
-    names = ["validation_set"]
+    """The files and folders that `load` reads under these settings."""
+    names = ["validation_set", "prompts"]
     if "fulltext" in settings.stages:
         names.append("fulltext")
     found = ((name, getattr(settings, name)) for name in names)
@@ -95,6 +96,7 @@ def load(settings: Settings) -> Dataset:
         fulltexts = _fulltexts(settings.fulltext)
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         validation_set=drawn,
         fulltexts=fulltexts,
         findings=() if drawn is None else (*drawn.findings, *_told(settings, drawn)),

@@ -80,6 +80,7 @@ class Settings(Profiled):
     profile: Literal["siftlog", "clinpgx-qa"] = Field(
         "siftlog", description="bundle of settings"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     variant_case: Case = Field(
         "fold", description="letter case when comparing variants"
     )

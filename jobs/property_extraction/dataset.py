@@ -13,6 +13,8 @@ from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.property_extraction.wording import WORDING
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 from store.events import Input
 
@@ -22,6 +24,7 @@ class Dataset:
     """All inputs of a run that extracts, or of an import."""
 
     settings: Settings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     papers: Papers = field(default_factory=Papers)  #: none where none are named
     questions: Mapping[str, Question] = field(default_factory=dict)
     """By key, in the order of the candidates; none unless names are verified."""

@@ -165,6 +165,7 @@ class Settings(Profiled):
     profile: Literal["siftlog", "document", "published"] = Field(
         "siftlog", description="bundle of scoring rules; a setting of its own wins"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     units: Units = Field("convert", description="convert units, or ignore them")
     numbers: Numbers = Field(
         "scientific", description="how numbers are read: as papers print them, or bare"

@@ -44,6 +44,7 @@ class Settings(BaseModel):
     database: Path | None = Field(
         None, description="paper database that prepare import has made"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     results: tuple[Path, ...] = Field(
         (), description="to import: JSON results of agents, files or folders"
     )

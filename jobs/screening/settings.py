@@ -55,6 +55,7 @@ class Settings(BaseModel):
     fulltext: Path | None = Field(
         None, description="folder of <pmid>.txt or .md, for stage fulltext"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     reason_map: Path | None = Field(
         None, description="CSV reason, reason_code: codes of written reasons"
     )

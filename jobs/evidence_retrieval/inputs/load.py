@@ -13,6 +13,7 @@ from jobs.evidence_retrieval.inputs.judgements import read_gold
 from jobs.evidence_retrieval.inputs.posts import read_posts
 from jobs.evidence_retrieval.inputs.stored import read_stored
 from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.wording import WORDING
 from jobs.noticed import Noticed
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
@@ -32,7 +33,7 @@ DATA = {
 """The settings that name data, and the file of the sample behind each."""
 
 
-FILES = (*DATA, "pipeline", "against", "apply_gate")
+FILES = (*DATA, "pipeline", "against", "apply_gate", "prompts")
 """The settings whose files are read."""
 
 
@@ -92,6 +93,7 @@ def load(settings: Settings) -> Dataset:
         assign_folds((post.id for post in posts), settings.n_folds, settings.seed)
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         posts=posts,
         criteria=criteria,
         gold=gold,

@@ -29,6 +29,7 @@ from jobs.property_extraction.inputs.tables import (
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
+from jobs.property_extraction.wording import WORDING
 from runner.errors import UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile
@@ -114,7 +115,7 @@ def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     return tuple(
         input_file
-        for name in (VERIFIED if settings.mode == "verify" else READ)
+        for name in (*(VERIFIED if settings.mode == "verify" else READ), "prompts")
         for input_file in _files(name, getattr(settings, name))
     )
 
@@ -151,6 +152,7 @@ def load(settings: Settings) -> Dataset:
         )
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         papers=Papers() if settings.papers is None else read_papers(settings.papers),
         truth=truth.rows,
         truth_blank=truth.blank,
@@ -203,6 +205,7 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     )
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         questions={question.key: question for question in found},
         rubric=_described(settings, noticed),
         findings=noticed.findings(),

@@ -14,6 +14,7 @@ from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import INPUTS, Settings
+from jobs.review_benchmark.wording import WORDING
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
@@ -54,8 +55,10 @@ def inputs(settings: Settings) -> tuple[InputFile, ...]:
         found.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
         found.append(papers(settings.database))
-    if settings.verdict_labels is not None:
-        found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
+    for name in ("verdict_labels", "prompts"):
+        path = getattr(settings, name)
+        if path is not None:
+            found.append(InputFile(setting=name, path=path))
     return tuple(found)
 
 
@@ -89,6 +92,7 @@ def load(settings: Settings) -> Dataset:
     kept = {own.id for own in reviews}
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         reviews=reviews,
         labels=tuple(label for label in labels if label.review in kept),
         database=None if settings.database is None else _stocked(settings.database),

@@ -13,6 +13,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import ValidationSet
+from jobs.screening.wording import WORDING
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.scorecard import Finding
@@ -67,8 +68,8 @@ def require(settings: Settings) -> None:
 
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
-    """The folders that `load` reads under these settings."""
-    names = ["validation_set"]
+    """The files and folders that `load` reads under these settings."""
+    names = ["validation_set", "prompts"]
     if "fulltext" in settings.stages:
         names.append("fulltext")
     found = ((name, getattr(settings, name)) for name in names)
@@ -92,7 +93,12 @@ def load(settings: Settings) -> Dataset:
     fulltexts: Mapping[str, Path] = {}
     if settings.fulltext is not None and "fulltext" in settings.stages:
         fulltexts = _fulltexts(settings.fulltext)
-    dataset = Dataset(settings=settings, validation_set=drawn, fulltexts=fulltexts)
+    dataset = Dataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        validation_set=drawn,
+        fulltexts=fulltexts,
+    )
     given = () if drawn is None else drawn.findings
     return replace(dataset, findings=(*given, *_noticed(dataset)))
 

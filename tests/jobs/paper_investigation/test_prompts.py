@@ -191,7 +191,7 @@ def test_whatever_a_study_question_says_its_fields_stay_apart(
 
 def test_blank_lines_of_a_study_question_are_left_out() -> None:
     question = study("PMC1", "rs1", "1", phenotype="", gene="")
-    shown = prompts.question_part(question, structured=True).text
+    shown = prompts.question_block(question)
     assert "Phenotype category: Dosage\nSentence: " in shown
     assert "Gene" not in shown
 
@@ -280,4 +280,4 @@ def test_every_planned_task_has_a_request() -> None:
     assert len(specs) > 20
     for spec in specs:
         asked = request(data, task(spec.stage, spec.key, spec.context))
-        assert asked.messages[0] == prompts.SYSTEM
+        assert asked.messages[0].text == data.prompts.text("batch.system")

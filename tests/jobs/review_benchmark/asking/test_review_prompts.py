@@ -13,7 +13,6 @@ from jobs.marks import blocks
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.lexical import baseline
-from jobs.review_benchmark.asking.prompts import INSTRUCTIONS
 from jobs.review_benchmark.asking.schemas import Concluded, Planned, ScoredFrom1To5
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.dataset import Dataset
@@ -81,12 +80,12 @@ def test_each_stage_is_told_what_it_needs() -> None:
     assert told(conclude) == [("review", [question, *parts]), ("paper", paper)]
     any_year = asking.plan(data(dated, use_date_range=False), dated)
     assert told(any_year)[1] == ("search", ["Queries: at most 6"])
-    for request, schema in (
-        (plan, Planned),
-        (score, ScoredFrom1To5),
-        (conclude, Concluded),
+    for request, schema, opening in (
+        (plan, Planned, "You are an information specialist"),
+        (score, ScoredFrom1To5, "You are an experienced reviewer"),
+        (conclude, Concluded, "You are an experienced author"),
     ):
-        assert request.messages[0].text in INSTRUCTIONS
+        assert request.messages[0].text.startswith(opening)
         assert request.schema is not None
         fields = json.loads(request.schema.json)["properties"]
         assert set(fields) == {*schema.model_fields}

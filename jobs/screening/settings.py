@@ -126,7 +126,7 @@ class Settings(BaseModel):
     max_prompt_tokens: int = Field(
         24000, ge=1, description="longest prompt, by estimate; others are skipped"
     )
-    max_output_tokens: int = Field(512, ge=1, description="longest reply, in tokens")
+    max_output_tokens: int = Field(1024, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

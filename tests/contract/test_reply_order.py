@@ -55,6 +55,7 @@ SETTINGS: Final[Mapping[str, tuple[Mapping[str, Any], ...]]] = {
     "property-extraction": (
         {"requote": True},
         {"names": "listed"},
+        {"properties": "rubric"},
         {"mode": "verify"},
         {"mode": "verify", "verify": "choice"},
     ),

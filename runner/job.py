@@ -95,6 +95,8 @@ class Job(Protocol):
     `item(dataset, spec)`, the paper or post that a first-stage spec is about, where
     several specs that do not gather are about one: a shard gets all of them or none;
     `replicates(settings)`, how often each item is asked where nobody says it;
+    `prompts`, the `PromptCatalog` of what it asks, whose texts a setting `prompts`
+    replaces;
     `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
     is a run with the setting of its name, the file to read;
     `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,

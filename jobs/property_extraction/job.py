@@ -16,6 +16,7 @@ from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.settings import Settings as JobSettings
+from jobs.property_extraction.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
@@ -33,6 +34,7 @@ class PropertyExtraction(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
 
     @property
     def prepare(

@@ -19,6 +19,7 @@ from jobs.review_benchmark.extracting.asking import request as extracting_asking
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
+from jobs.review_benchmark.wording import WORDING
 from runner.errors import UsageError
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFromFiles
 from runner.reply import Content
@@ -38,6 +39,7 @@ class ReviewBenchmark(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
     prepare_runs = ("extract",)
 
     @property

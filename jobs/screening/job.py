@@ -14,6 +14,7 @@ from jobs.screening.asking import request as asking
 from jobs.screening.dataset import Dataset
 from jobs.screening.inputs import load
 from jobs.screening.settings import Settings as JobSettings
+from jobs.screening.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
@@ -28,6 +29,7 @@ class Screening(Job):
     version = "1"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
 
     @property
     def prepare(

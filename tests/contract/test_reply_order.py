@@ -11,13 +11,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
 
+from jobs.evidence_retrieval.asking import schemas
 from jobs.testing import MemoryAnswers
 from runner.batch.opening import open_endpoint
+from runner.cli.main import exit_code
 from runner.clients import Call, ClientOptions, open_client
 from runner.errors import AttemptError
 from runner.registry import load_job
@@ -354,3 +357,22 @@ async def test_a_batch_carries_the_declared_order(
         await endpoint.close()
     sent = {order for heard in wire.heard for order in _body(heard)}
     assert sent == {order for each in requests for order in _wanted(each)}
+
+
+def test_a_log_of_another_order_is_read_and_the_change_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("run", "evidence-retrieval", "--run-id", "r", "--no-score")
+    with monkeypatch.context() as before:
+        given = json.loads(schemas.ASSESS.json)
+        alphabetical = json.dumps(given, sort_keys=True, separators=(",", ":"))
+        before.setattr(schemas, "ASSESS", replace(schemas.ASSESS, json=alphabetical))
+        assert exit_code(words) == 0
+    assert exit_code(("score", "r")) == 0
+    assert exit_code(("explain", "r", "post_01/A.1")) == 0
+    assert exit_code(("verify", "r")) == 0
+    capsys.readouterr()
+    assert exit_code(("resume", "r")) == 1
+    assert "would now send another request" in capsys.readouterr().err
+    assert exit_code(("resume", "r", "--accept-changes")) == 0

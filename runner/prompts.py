@@ -201,8 +201,7 @@ def _leaves(
             yield name, value
         else:
             raise DatasetError(
-                f"{file}: {name} is a {type(value).__name__}, and a prompt is a text "
-                "(put it in quotes)."
+                f"{file}: {name} is not a text (put what it says in quotes)."
             )
 
 

@@ -201,8 +201,7 @@ def _leaves(
             yield name, value
         else:
             raise DatasetError(
-                f"{file}: {name} is a {type(value).__name__}, and a prompt is a text "
-                "(put it in quotes)."
+                f"{file}: {name} is not a text (put what it says in quotes)."
             )
 
 
@@ -263,7 +262,7 @@ def written(catalog: PromptCatalog, book: PromptBook) -> str:
         "# out stays as shipped.",
     ]
     meanings = {block.name: block.meaning for block in catalog.blocks}
-    for name, parts in _tables(catalog, book).items():
+    for name, parts in tables(catalog, book).items():
         lines.append("")
         if name in meanings:
             lines.append(f"# {name}: {meanings[name]}")
@@ -275,13 +274,13 @@ def written(catalog: PromptCatalog, book: PromptBook) -> str:
     return "\n".join(lines) + "\n"
 
 
-_Table: TypeAlias = dict[str, tuple[str, tuple[Placeholder, ...]]]
+Table: TypeAlias = dict[str, tuple[str, tuple[Placeholder, ...]]]
 """By part: its text, and what it offers."""
 
 
-def _tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, _Table]:
+def tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, Table]:
     """The tables of a file, each before those below it; "" is the top of the file."""
-    tables: dict[str, _Table] = {}
+    tables: dict[str, Table] = {}
     for block in catalog.blocks:
         for above in reversed([*_above(block.name)]):
             tables.setdefault(above, {})

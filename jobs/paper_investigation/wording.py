@@ -44,6 +44,7 @@ def _asking(name: str, meaning: str) -> PromptBlock:
 WORDING: Final = PromptCatalog(
     job="paper-investigation",
     file=Path(__file__).with_name("prompts.toml"),
+    profiles={"clinpgx-qa": Path(__file__).with_name("prompts_clinpgx_qa.toml")},
     blocks=(
         PromptBlock(
             name="extract",

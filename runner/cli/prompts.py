@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from runner.cli.speech import DONE, raw, record, tell
 if TYPE_CHECKING:
     from runner.job import Job
     from runner.records.requests import Example
-    from store.events import RunStarted
+    from store.events import Input, RunStarted
     from store.runs import RunFolder
 
 
@@ -100,11 +101,13 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
                 "and the log holds no prompts."
             )
         examples = Requests(reader).examples()
+        sources = list(_sources(reader, first))
     if as_json:
         for each in examples:
             record(_fields(each))
         return DONE
-    raw(f"run {folder.run_id}  {first.job} {first.job_version}  {_source(first)}\n")
+    raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
+    raw("".join(f"{source}\n" for source in sources))
     for each in examples:
         raw("\n" + "".join(f"{line}\n" for line in _lines(each)))
     if not examples:
@@ -112,12 +115,26 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     return DONE
 
 
-def _source(first: RunStarted) -> str:
-    """Where the wording came from."""
-    for each in first.inputs:
+def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
+    """Where the wording came from, at the start and after each change."""
+    from runner.records.requests import PAGE
+    from store.events import RunResumed
+    from store.views import events
+
+    shipped = f"prompts shipped with siftlog {first.siftlog_version}"
+    yield _source(first.inputs) or shipped
+    for each in events(reader, limit=PAGE, kinds=["run_resumed"]):
+        changed = each.event.changed if isinstance(each.event, RunResumed) else ()
+        if (named := _source(changed)) is not None:
+            yield f"resumed with {named}"
+
+
+def _source(inputs: Iterable[Input]) -> str | None:
+    """The file of prompts among inputs, if there is one."""
+    for each in inputs:
         if each.setting == "prompts":
             return f"prompts of {each.path} (sha256 {each.sha256})"
-    return f"prompts shipped with siftlog {first.siftlog_version}"
+    return None
 
 
 def _fields(each: Example) -> dict[str, object]:

@@ -41,12 +41,25 @@ def block(name: str, text: str, *, seed: str | None = None) -> str:
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
     """Name and content of each block of a prompt."""
+    for _, name, content in _cut(text):
+        if name:
+            yield name, content
+
+
+def outside(text: str) -> str:
+    """What a prompt says beside its blocks."""
+    return "".join(before for before, _, _ in _cut(text))
+
+
+def _cut(text: str) -> Iterator[tuple[str, str, str]]:
+    """The text before each block, its name and content; the rest has no name."""
     at = 0
     while opening := _OPENING.search(text, at):
         name, own = opening.groups()
         closing = f"\n</{name}-{own}>"
         end = text.find(closing, opening.end())
         if end < 0:
-            return
-        yield name, text[opening.end() : end]
+            break
+        yield text[at : opening.start()], name, text[opening.end() : end]
         at = end + len(closing)
+    yield text[at:], "", ""

@@ -28,6 +28,8 @@ def code_hash(job: Job) -> str:
     The house is the top-level package of the job's own: a parser or a metric that jobs
     share counts like one of the job's. Files go by sorted relative path.
 
+    The prompts that a package ships (`prompts*.toml`) count like its code.
+
     A job that is one module, in no package, is that file: beside it may stand whatever
     else is installed.
     """
@@ -42,6 +44,8 @@ def code_hash(job: Job) -> str:
         found = set(_imports(waiting.pop(), root, house)) - files
         files |= found
         waiting += found
+    if not is_alone:
+        files |= set(source.parent.glob("prompts*.toml"))
     return _tree_hash(root, sorted(files))
 
 

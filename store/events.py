@@ -71,6 +71,7 @@ class RunResumed:
     unknown: int  #: attempts of the earlier writer whose outcome nobody knows
     budget_usd: float | None = None  #: cap of the whole run from here on
     lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
+    changed: tuple[Input, ...] = ()  #: inputs that are not those of the start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

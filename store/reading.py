@@ -144,12 +144,20 @@ def damaged(what: str, error: Exception) -> CorruptLog:
 
 def started(conn: sqlite3.Connection, task: int) -> str | None:
     """`request_sha256` of the task's latest started attempt."""
+    found = last_started(conn, task)
+    return None if found is None else found[1].request_sha256
+
+
+def last_started(
+    conn: sqlite3.Connection, task: int
+) -> tuple[int, AttemptStarted] | None:
+    """The task's latest started attempt and its seq, whose payload is the request."""
     row = conn.execute(SQL["started"], (task,)).fetchone()
     if row is None:
         return None
     seq, version, facts = row
     event = event_in(seq, "attempt_started", version, facts)
-    return event.request_sha256 if isinstance(event, AttemptStarted) else None
+    return (int(seq), event) if isinstance(event, AttemptStarted) else None
 
 
 def recorded(

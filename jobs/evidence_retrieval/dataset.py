@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from jobs.bm25 import Idf
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.wording import WORDING
 from jobs.tokens import tokens
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 if TYPE_CHECKING:  # it brings numerical libraries that planning has no use for
@@ -56,6 +58,7 @@ class Dataset:
     """All inputs of a run, validated; an imported run may have none but settings."""
 
     settings: Settings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     posts: tuple[Post, ...] = ()  #: in file order
     criteria: tuple[Criterion, ...] = ()  #: in display order
     gold: Gold | None = None

@@ -14,6 +14,7 @@ from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.inputs import load, preparing
 from jobs.evidence_retrieval.settings import Settings as JobSettings
+from jobs.evidence_retrieval.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
 from runner.reply import Content
 from runner.request import Request
@@ -25,9 +26,10 @@ class EvidenceRetrieval(Job):
     """Which sentences of a post are evidence for a criterion, and are there any?"""
 
     name = "evidence-retrieval"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
     prepare: Mapping[str, Callable[[JobSettings], Prepared]] = preparing.SUBCOMMANDS
 
     def with_sample(self, settings: JobSettings) -> JobSettings:

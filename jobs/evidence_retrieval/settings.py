@@ -204,6 +204,7 @@ class Settings(Profiled):
     )
 
     profile: ProfileName = Field("siftlog", description="bundle of settings")
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     tau: float = Field(0.5, ge=0.0, le=1.0, description="threshold of the gate table")
     k_values: tuple[int, ...] = Field((1, 3, 5, 10, 20), description="cut-offs")
     fpr_targets: tuple[float, ...] = Field(

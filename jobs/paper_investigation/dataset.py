@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from jobs.paper_investigation.settings import Pipeline, Settings
+from jobs.paper_investigation.wording import WORDING
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 KEPT_PAPERS = 64
@@ -92,6 +94,7 @@ class Dataset:
     """By paper: pipeline order, then file order; only the chosen pipelines."""
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
     """Of the sentence bench, by (pmcid, normalised variant)."""
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
     _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)

@@ -12,6 +12,7 @@ from jobs.paper_investigation import baseline, check, load, plan, reading
 from jobs.paper_investigation import request as asking
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.settings import Settings as JobSettings
+from jobs.paper_investigation.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
 from runner.request import ChatRequest
 from runner.scorecard import Scorecard
@@ -22,9 +23,10 @@ class PaperInvestigation(Job):
     """Which variants does a paper study, and does the model understand them?"""
 
     name = "paper-investigation"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
     prepare: Mapping[str, Callable[[JobSettings], Prepared]] = {"check": check.check}
 
     def with_sample(self, settings: JobSettings) -> JobSettings:

@@ -14,6 +14,7 @@ from jobs.paper_investigation.papers import Papers, open_papers
 from jobs.paper_investigation.questions import question_files, read_questions
 from jobs.paper_investigation.sentences import read_sentences, unsourced
 from jobs.paper_investigation.settings import PIPELINES, Settings
+from jobs.paper_investigation.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import UsageError
 from runner.job import InputFile
@@ -59,6 +60,7 @@ def with_sample(settings: Settings) -> Settings:
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     named = (
+        ("prompts", settings.prompts),
         ("bench", settings.bench),
         ("papers", settings.papers),
         *question_files(settings).items(),
@@ -86,6 +88,7 @@ def load(settings: Settings) -> Dataset:
     _notice_cut(papers, settings, noticed)
     dataset = Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts, settings.profile),
         bench=bench,
         papers=papers,
         questions=questions,

@@ -15,29 +15,47 @@ from runner.task import Task
 
 def request(dataset: Dataset, task: Task) -> ChatRequest:
     """The request of *task*: system, then the paper, then what is asked of it."""
-    settings = dataset.settings
-    structured = settings.structured == "auto"
-    pmcid = paper_of(task.key)
+    settings, book = dataset.settings, dataset.prompts
     if task.stage == "extract":
-        part = prompts.extract_part(structured=structured)
+        listed = book.text(f"extract.reference_{settings.reference_alleles}")
+        prompt, shown = "extract", {"reference_alleles": listed}
         schema, max_tokens = schemas.VARIANTS, settings.max_tokens_extract
     elif task.stage == "batch":
         questions = batch_of(dataset, task)
-        part = prompts.batch_part(questions, structured=structured)
+        prompt, shown = "batch", prompts.batch_values(book, questions)
         schema = schemas.BATCH
         max_tokens = settings.max_tokens_question * len(questions)
     else:
         question = question_of(dataset, task)
-        part = prompts.question_part(question, structured=structured)
+        prompt = prompts.question_prompt(question)
+        shown = prompts.question_values(book, question)
         schema = schemas.CHOICE if question.is_mcq else schemas.STUDY
         max_tokens = settings.max_tokens_question
-    return _chat(
-        settings,
-        task.model,
-        (_paper(dataset, pmcid), part),
-        schema if structured else None,
-        max_tokens,
+    messages = book.messages(
+        prompt,
+        paper=_paper(dataset, prompt, paper_of(task.key)),
+        form=_form(dataset, prompt),
+        **shown,
     )
+    schema_sent = schema if settings.structured == "auto" else None
+    return _chat(settings, task.model, messages, schema_sent, max_tokens)
+
+
+def question_text(dataset: Dataset, question: Question) -> str:
+    """What is asked of a question alone, without the paper."""
+    prompt, book = prompts.question_prompt(question), dataset.prompts
+    return book.text(
+        f"{prompt}.user",
+        paper="",
+        form=_form(dataset, prompt),
+        **prompts.question_values(book, question),
+    )
+
+
+def _form(dataset: Dataset, prompt: str) -> str:
+    """How a prompt says in which form to answer."""
+    form = "form_json" if dataset.settings.structured == "auto" else "form_text"
+    return dataset.prompts.text(f"{prompt}.{form}")
 
 
 def paper_of(key: str) -> str:
@@ -73,9 +91,9 @@ def _known(dataset: Dataset, pmcid: str, key: str) -> Question:
     return question
 
 
-def _paper(dataset: Dataset, pmcid: str) -> Part:
+def _paper(dataset: Dataset, prompt: str, pmcid: str) -> Part:
     if pmcid not in dataset.papers:
-        return prompts.absent_paper_part(pmcid)
+        return Part(text=dataset.prompts.text(f"{prompt}.paper_absent", pmcid=pmcid))
     text = dataset.papers.text(pmcid)
     return prompts.paper_part(pmcid, text[: dataset.settings.max_chars or None])
 
@@ -83,13 +101,13 @@ def _paper(dataset: Dataset, pmcid: str) -> Part:
 def _chat(
     settings: Settings,
     model: str,
-    parts: tuple[Part, ...],
+    messages: tuple[Message, ...],
     schema: Schema | None,
     max_tokens: int,
 ) -> ChatRequest:
     reasons = model in settings.reasoning_models
     return ChatRequest(
-        messages=(prompts.SYSTEM, Message(role="user", parts=parts)),
+        messages=messages,
         # a reasoning model spends its output tokens on thought before the answer,
         # and refuses a temperature
         max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,

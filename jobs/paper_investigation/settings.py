@@ -83,11 +83,16 @@ class Settings(Profiled):
     profile: Literal["siftlog", "clinpgx-qa"] = Field(
         "siftlog", description="bundle of settings"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     variant_case: Case = Field(
         "fold", description="letter case when comparing variants"
     )
     variant_link: Link = Field(
         "split", description="whether a joined variant field links by its parts"
+    )
+    reference_alleles: Literal["list", "leave_out"] = Field(
+        "list",
+        description="whether the prompt asks for reference alleles such as CYP2C19*1",
     )
     max_questions_per_variant: int = Field(0, ge=0, description="0: all")
     batch_questions: bool = Field(

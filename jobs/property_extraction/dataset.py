@@ -10,9 +10,11 @@ from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.inputs.papers import Papers
 from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
-from jobs.property_extraction.rubric import Rubric
+from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.property_extraction.wording import WORDING
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 from store.events import Input
 
@@ -22,6 +24,7 @@ class Dataset:
     """All inputs of a run that extracts, or of an import."""
 
     settings: Settings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     papers: Papers = field(default_factory=Papers)  #: none where none are named
     questions: Mapping[str, Question] = field(default_factory=dict)
     """By key, in the order of the candidates; none unless names are verified."""
@@ -45,6 +48,25 @@ class Dataset:
     def canonical(self) -> frozenset[str]:
         """Names of truth and rubric: right as they are."""
         return self.truth_names | canonical_names(self.truth, self.rubric)
+
+    @property
+    def listed(self) -> tuple[Property, ...]:
+        """The properties that an extraction's prompt lists, if it lists any.
+
+        Where the truth says which are wanted, they are those of all its papers, in the
+        order of the rubric: which of them one paper has is for the model to find.
+        """
+        described = self.rubric.properties
+        if self.settings.properties != "truth":
+            return tuple(described.values())
+        names = self.truth_names | {row.name for row in self.truth}
+        return (
+            *(own for name, own in described.items() if name in names),
+            *(
+                Property(name=name, kind=Kind.EXACT)
+                for name in sorted(names - described.keys())
+            ),
+        )
 
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}

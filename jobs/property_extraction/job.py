@@ -16,6 +16,7 @@ from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.settings import Settings as JobSettings
+from jobs.property_extraction.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
@@ -30,9 +31,10 @@ class PropertyExtraction(Job):
     """Which values of which properties does a model find in papers?"""
 
     name = "property-extraction"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
 
     @property
     def prepare(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings, VerdictKind
+from jobs.review_benchmark.wording import WORDING
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 
@@ -26,6 +28,7 @@ class Dataset:
 
     settings: Settings
     reviews: tuple[Review, ...]  #: ascending by id as text
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     database: Database | None = None
     labels: tuple[Label, ...] = ()  #: of the reviews that there are
     findings: tuple[Finding, ...] = ()

@@ -19,6 +19,7 @@ from jobs.review_benchmark.extracting.asking import request as extracting_asking
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
+from jobs.review_benchmark.wording import WORDING
 from runner.errors import UsageError
 from runner.job import (
     Answers,
@@ -43,9 +44,10 @@ class ReviewBenchmark(Job):
     """
 
     name = "review-benchmark"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
     prepare_runs = ("extract",)
     implied: Mapping[str, tuple[str, str]] = {
         "judge_model": ("verdict", "judge"),
@@ -79,6 +81,11 @@ class ReviewBenchmark(Job):
         if settings.extract is not None:
             return extracted.load(settings)
         return load.load(settings)
+
+    def admit(self, dataset: Dataset | Extract) -> None:
+        """Refuse to search by a review's title alone, unless that is asked for."""
+        if isinstance(dataset, Dataset):
+            load.admit(dataset)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""

@@ -44,6 +44,7 @@ class Settings(BaseModel):
     database: Path | None = Field(
         None, description="paper database that prepare import has made"
     )
+    prompts: Path | None = Field(None, description="TOML of prompts to replace")
     results: tuple[Path, ...] = Field(
         (), description="to import: JSON results of agents, files or folders"
     )
@@ -89,6 +90,11 @@ class Settings(BaseModel):
     max_candidates: int = Field(300, ge=1, description="papers scored a review")
     use_date_range: bool = Field(
         default=True, description="search the review's years alone"
+    )
+    title_criteria: bool = Field(
+        default=False,
+        description="search by a review's title where nothing else says what it "
+        "asks for; otherwise such a run is refused",
     )
     exclude_reviews: bool = Field(
         default=True, description="never offer the review itself as a paper"

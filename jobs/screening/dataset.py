@@ -9,6 +9,8 @@ from pathlib import Path
 from jobs.screening.corpus import Text
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import Record, SetReview, ValidationSet
+from jobs.screening.wording import WORDING
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 
@@ -17,6 +19,7 @@ class Dataset:
     """All inputs of a run; an imported one may have none but settings."""
 
     settings: Settings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     validation_set: ValidationSet | None = None
     fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
     findings: tuple[Finding, ...] = ()

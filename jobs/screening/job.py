@@ -14,6 +14,7 @@ from jobs.screening.asking import request as asking
 from jobs.screening.dataset import Dataset
 from jobs.screening.inputs import load
 from jobs.screening.settings import Settings as JobSettings
+from jobs.screening.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
 from runner.reply import Content
 from runner.request import ChatRequest
@@ -25,9 +26,10 @@ class Screening(Job):
     """Which papers should pass screening, and how many would a model lose?"""
 
     name = "screening"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
+    prompts = WORDING
 
     @property
     def prepare(
@@ -51,6 +53,10 @@ class Screening(Job):
     def load(self, settings: JobSettings) -> Dataset:
         """Read and validate all inputs."""
         return load.load(settings)
+
+    def admit(self, dataset: Dataset) -> None:
+        """Refuse to screen by a review's title alone, unless that is asked for."""
+        load.admit(dataset)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The folders that `load` reads."""

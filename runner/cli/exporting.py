@@ -54,6 +54,11 @@ TOLD: Final = 1_000
     help="Send traces and metrics to a collector instead, such as "
     "http://127.0.0.1:4318.",
 )
+@click.option(
+    "--prompts/--no-prompts",
+    default=True,
+    help="Whether answers have a column with the exact prompt.  [default: prompts]",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
 @choices.runs_dir
 @choices.as_json
@@ -63,13 +68,15 @@ def export(
     form: str | None,
     scoring: int | None,
     otlp: str | None,
+    prompts: bool,
     dry_run: bool,
     runs_dir: Path,
     as_json: bool,
 ) -> int:
     """Write RUN's tasks, answers and scores as tables into its exports folder.
 
-    Without further words: tasks and answers. Scores are the metrics of a scoring, its
+    Without further words: tasks and answers; an answer has the exact prompt beside it.
+    Scores are the metrics of a scoring, its
     verdicts by task and the tables of the job, from a fresh replay that must give the
     same numbers. A run may be exported at any time, and again: files are replaced, and
     what is sent to a collector has the same ids each time.
@@ -89,7 +96,13 @@ def export(
         return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
     wanted = tuple(dict.fromkeys(subjects or DEFAULT))
     return _write(
-        folder, wanted, form or "jsonl", scoring, dry_run=dry_run, as_json=as_json
+        folder,
+        wanted,
+        form or "jsonl",
+        scoring,
+        prompts=prompts,
+        dry_run=dry_run,
+        as_json=as_json,
     )
 
 
@@ -99,6 +112,7 @@ def _write(
     form: str,
     scoring: int | None,
     *,
+    prompts: bool,
     dry_run: bool,
     as_json: bool,
 ) -> int:
@@ -117,7 +131,9 @@ def _write(
         progress = stack.enter_context(paced(SystemClock()))
         sheets = (
             replace(sheet, rows=_told(sheet, progress))
-            for sheet in _sheets(folder, wanted, reader, upto, recorded, stack)
+            for sheet in _sheets(
+                folder, wanted, reader, upto, recorded, stack, prompts=prompts
+            )
         )
         put = writing.foretell if dry_run else writing.write
         files = put(folder.exports, form, sheets)
@@ -149,6 +165,8 @@ def _sheets(
     upto: int,
     recorded: ScoringRecorded | None,
     stack: ExitStack,
+    *,
+    prompts: bool,
 ) -> Iterator[Sheet]:
     """The sheets in the order asked for; what scores take is held by the stack."""
     from runner.exporting import logged
@@ -157,7 +175,7 @@ def _sheets(
         if subject == "tasks":
             yield logged.tasks(reader, upto)
         elif subject == "answers":
-            yield logged.answers(reader, upto)
+            yield logged.answers(reader, upto, prompts=prompts)
         elif recorded is not None:
             from runner.exporting.scored import scores
 

@@ -84,6 +84,9 @@ VERBS = {
         "runner.cli.files", "verify", "Check a run's log, or a bundle, from end to end."
     ),
     "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
+    "prompts": Verb(
+        "runner.cli.prompts", "prompts", "Print a job's prompts, or those a run sent."
+    ),
     "models": Verb(
         "runner.cli.models", "models", "List models, their prices and clients."
     ),

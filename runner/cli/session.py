@@ -40,6 +40,7 @@ from runner.options import RunOptions, options_from, read_toml
 from runner.records.overview import overview, sheets
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
+from runner.registry import job_names
 from runner.scorecard import LIMITS
 from runner.settings import resolve
 from runner.typeset import typeset
@@ -163,6 +164,11 @@ def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
     if not RunFolder.is_valid_id(name):
         raise UsageError(
             f"--run-id {name}: use letters, digits, '.', '_' and '-', at most 100."
+        )
+    if name in job_names():
+        raise UsageError(
+            f"--run-id {name} is the name of a job, so siftlog prompts {name} would be "
+            "ambiguous; choose another id."
         )
     return RunFolder(given["runs_dir"] / name)
 

@@ -10,10 +10,11 @@ from typing import Final, assert_never
 from runner.exporting.kinds import Kind
 from runner.exporting.sheet import Record, Sheet, columns
 from runner.reading import reply_of
+from runner.records.requests import Requests
 from runner.reply import AnyReply, Ranking, Reply, Vectors
 from store.served import NOBODY, with_headers
 from store.task import TaskRow, TaskState
-from store.views import families, task_families
+from store.views import families, last_started, task_families
 
 _ID: Final = {
     "task": Kind.INTEGER,
@@ -66,14 +67,22 @@ def tasks(reader: sqlite3.Connection, upto: int) -> Sheet:
     )
 
 
-def answers(reader: sqlite3.Connection, upto: int) -> Sheet:
+def answers(reader: sqlite3.Connection, upto: int, *, prompts: bool = False) -> Sheet:
     """A row a completed task: its reply, and what that reply took.
 
     `unparsed` is the reason where the job's parser could not read the reply. Tokens and
     costs are of the reply's own attempt; one that came from the response cache has
     `cached`, and cost nothing. From `served_model` on a row says what served the reply,
-    as its body and headers do.
+    as its body and headers do. `request_sha256` and `prompt` are the request that the
+    reply answers: its messages as JSON, word for word.
+
+    Args:
+        reader: of the log.
+        upto: the last event to be seen.
+        prompts: whether there is a column `prompt`; it repeats a paper for each
+            question about it.
     """
+    prompt = {"prompt": Kind.TEXT} if prompts else {}
     return Sheet(
         name="answers",
         columns=columns(
@@ -95,12 +104,17 @@ def answers(reader: sqlite3.Connection, upto: int) -> Sheet:
             region=Kind.TEXT,
             tier=Kind.TEXT,
             request_id=Kind.TEXT,
+            request_sha256=Kind.TEXT,
+            **prompt,
         ),
-        rows=_answers(reader, upto),
+        rows=_answers(reader, upto, prompts=prompts),
     )
 
 
-def _answers(reader: sqlite3.Connection, upto: int) -> Iterator[Record]:
+def _answers(
+    reader: sqlite3.Connection, upto: int, *, prompts: bool
+) -> Iterator[Record]:
+    requests = Requests(reader)
     for row, stored in families(reader, upto):
         if row.state is not TaskState.COMPLETED or stored is None:
             continue
@@ -127,7 +141,23 @@ def _answers(reader: sqlite3.Connection, upto: int) -> Iterator[Record]:
             served.region,
             served.tier,
             served.request_id,
+            *_asked(reader, requests, row.task, prompts=prompts),
         )
+
+
+def _asked(
+    reader: sqlite3.Connection, requests: Requests, task: int, *, prompts: bool
+) -> Record:
+    """The last cells of an answer: the hash of its request, and the request."""
+    if not prompts:
+        return (_hash(reader, task),)
+    sent = requests.of_task(task)
+    return (None, None) if sent is None else (sent[0], sent[1].json)
+
+
+def _hash(reader: sqlite3.Connection, task: int) -> str | None:
+    found = last_started(reader, task)
+    return None if found is None else found[1].request_sha256
 
 
 def _shown(reply: AnyReply) -> str:

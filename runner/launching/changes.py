@@ -13,9 +13,12 @@ from runner.roles import assigned, terms
 from runner.terms import USUAL
 from runner.wire import skeleton
 from runner.work import Work
-from store.events import RunResumed, RunStarted
+from store.events import Input, RunResumed, RunStarted
 from store.log import Log
 from store.task import TaskRow
+
+PROMPTS = "prompts"
+"""The setting that names a file of prompts, of every job."""
 
 SAMPLE = 20
 """Requests compared with what was sent before; a changed prompt changes all alike."""
@@ -35,9 +38,26 @@ async def reads_differently(log: Log, work: Work) -> bool:
     )
 
 
-def check_inputs(first: RunStarted, work: Work) -> None:
-    """Refuse to go on with other data than the run began with."""
+def changed_inputs(first: RunStarted, work: Work) -> tuple[Input, ...]:
+    """The inputs that the run did not begin with, or not with this content."""
     before = {i.setting: i.sha256 for i in first.inputs}
+    return tuple(now for now in work.inputs if before.get(now.setting) != now.sha256)
+
+
+def check_inputs(first: RunStarted, work: Work) -> None:
+    """Refuse to go on with other data, or other prompts, than the run began with.
+
+    Which prompts were named is compared too: tasks that nothing was sent for yet would
+    otherwise get other ones than the rest.
+    """
+    before = {i.setting: i.sha256 for i in first.inputs}
+    if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
+        named = PROMPTS in before
+        was = "prompts of a file" if named else "the shipped prompts"
+        back = "name that file with --prompts" if named else "leave --prompts out"
+        raise RunChanged(
+            f"The run was started with {was}; {back} or add --accept-changes."
+        )
     for now in work.inputs:
         if before.get(now.setting, now.sha256) != now.sha256:
             raise RunChanged(

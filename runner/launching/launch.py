@@ -18,7 +18,12 @@ from runner.engine.abandoned import abandoned, abandoned_text
 from runner.errors import RunnerError, UsageError
 from runner.estimating.preview import expected
 from runner.launching.batching import carried
-from runner.launching.changes import check_inputs, check_requests, reads_differently
+from runner.launching.changes import (
+    changed_inputs,
+    check_inputs,
+    check_requests,
+    reads_differently,
+)
 from runner.launching.company import Company
 from runner.launching.connecting import connect
 from runner.launching.creation import create, owner
@@ -167,6 +172,7 @@ async def resume(
                 unknown=len(unknown.attempts) if unknown is not None else 0,
                 budget_usd=options.budget,
                 lost=log.lost,
+                changed=changed_inputs(first, work),
             ),
             *lifts(before.pauses, by="resume"),
         )

@@ -120,11 +120,11 @@ class _Post:
         """A task a query, or one for all of them."""
         criteria = self._dataset.criteria
         if self._settings.batch == "post":
-            request = asking.assess_post(self._settings, self._sentences, criteria)
+            request = asking.assess_post(self._dataset, self._sentences, criteria)
             yield TaskSpec(stage="assess", key=self._post.id, skip=self._skip(request))
             return
         for criterion in criteria:
-            request = asking.assess(self._settings, self._sentences, criterion)
+            request = asking.assess(self._dataset, self._sentences, criterion)
             yield TaskSpec(
                 stage="assess", key=self._key(criterion), skip=self._skip(request)
             )
@@ -149,7 +149,7 @@ class _Post:
         is_unparsed: bool = False,
     ) -> TaskSpec:
         """The first window of a query, over *order* or that of a local first stage."""
-        request = asking.rerank(self._settings, self._window, criterion)
+        request = asking.rerank(self._dataset, self._window, criterion)
         skip = self._skip(request, candidates=self._depth)
         if skip is None and is_unparsed:
             skip = "unparsed_parent"

@@ -8,7 +8,6 @@ from jobs.chat import chat
 from jobs.evidence_retrieval.asking import prompts, schemas
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
-from jobs.evidence_retrieval.settings import Settings
 from runner.request import (
     ChatRequest,
     EmbedRequest,
@@ -21,20 +20,19 @@ from runner.task import Task
 
 def request(dataset: Dataset, task: Task) -> Request:
     """The request of *task*; `KeyError` where the data lost its item."""
-    settings = dataset.settings
     match task.stage:
         case "assess":
             post, criteria = assessed(dataset, task.key)
             sentences = prompts.sentences_part(texts(post))
             if is_batch(dataset, task.key):
-                return assess_post(settings, sentences, criteria)
-            return assess(settings, sentences, *criteria)
+                return assess_post(dataset, sentences, criteria)
+            return assess(dataset, sentences, *criteria)
         case "rerank":
             listed = listing(dataset, task)
             pool = texts(listed.post)
             candidates = [pool[place] for place in listed.places]
             part = prompts.candidates_part(candidates)
-            return rerank(settings, part, listed.criterion)
+            return rerank(dataset, part, listed.criterion)
         case "embed":
             return embed(dataset, dataset.post(task.key))
         case "rerank_api":
@@ -66,31 +64,35 @@ def texts(post: Post) -> tuple[str, ...]:
     return tuple(sentence.text for sentence in post.sentences)
 
 
-def assess(settings: Settings, sentences: Part, criterion: Criterion) -> ChatRequest:
+def assess(dataset: Dataset, sentences: Part, criterion: Criterion) -> ChatRequest:
     """Is there evidence for one criterion, and where?"""
-    asked = prompts.messages(
-        prompts.ASSESS_SYSTEM, sentences, prompts.assess_part(criterion)
+    asked = dataset.prompts.messages(
+        "assess.query",
+        sentences=sentences,
+        criterion=prompts.criterion_block(criterion),
     )
-    return chat(settings, asked, schemas.ASSESS)
+    return chat(dataset.settings, asked, schemas.ASSESS)
 
 
 def assess_post(
-    settings: Settings, sentences: Part, criteria: Sequence[Criterion]
+    dataset: Dataset, sentences: Part, criteria: Sequence[Criterion]
 ) -> ChatRequest:
     """The same for all criteria at once, with as many tokens as they have alone."""
-    asked = prompts.messages(
-        prompts.ASSESS_SYSTEM, sentences, prompts.assess_post_part(criteria)
+    asked = dataset.prompts.messages(
+        "assess.post", sentences=sentences, criteria=prompts.criteria_block(criteria)
     )
-    most = settings.max_output_tokens * len(criteria)
-    return chat(settings, asked, schemas.ASSESS_POST, max_tokens=most)
+    most = dataset.settings.max_output_tokens * len(criteria)
+    return chat(dataset.settings, asked, schemas.ASSESS_POST, max_tokens=most)
 
 
-def rerank(settings: Settings, candidates: Part, criterion: Criterion) -> ChatRequest:
+def rerank(dataset: Dataset, candidates: Part, criterion: Criterion) -> ChatRequest:
     """In which order are the candidates?"""
-    asked = prompts.messages(
-        prompts.RERANK_SYSTEM, candidates, prompts.rerank_part(criterion)
+    asked = dataset.prompts.messages(
+        "rerank",
+        candidates=candidates,
+        criterion=prompts.criterion_block(criterion),
     )
-    return chat(settings, asked, schemas.RERANK)
+    return chat(dataset.settings, asked, schemas.RERANK)
 
 
 def embed(dataset: Dataset, post: Post) -> EmbedRequest:

@@ -20,6 +20,7 @@ from jobs.evidence_retrieval.inputs.judgements import read_gold
 from jobs.evidence_retrieval.inputs.posts import read_posts
 from jobs.evidence_retrieval.inputs.stored import read_stored
 from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.wording import WORDING
 from jobs.noticed import Noticed
 from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
@@ -40,7 +41,7 @@ DATA = {
 """The settings that name data, and the file of the sample behind each."""
 
 
-FILES = (*DATA, "pipeline", "against", "apply_gate")
+FILES = (*DATA, "pipeline", "against", "apply_gate", "prompts")
 """The settings whose files are read."""
 
 
@@ -104,6 +105,7 @@ def load(settings: Settings) -> Dataset:
     report(noticed, posts, every_post, "post", "fold")
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         posts=posts,
         criteria=criteria,
         gold=gold,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.gating.deep_checks import deep_checks
 from jobs.evidence_retrieval.gating.nested import Folds
@@ -45,7 +44,7 @@ def leaks(
         ),
         looked(
             "gold sentences in the instructions of prompts",
-            gold_in_instructions(dataset, INSTRUCTIONS),
+            gold_in_instructions(dataset, dataset.prompts.instructions()),
             not_checked=without_gold,
         ),
         looked(

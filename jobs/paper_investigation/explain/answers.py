@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.paper_investigation import prompts
 from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.explain.selection import Case
 from jobs.paper_investigation.marking.judging import (
@@ -15,6 +14,7 @@ from jobs.paper_investigation.marking.judging import (
 )
 from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.record import Item
+from jobs.paper_investigation.request import question_text
 from jobs.paper_investigation.sentences import sentences_of
 from jobs.paper_investigation.settings import Rules, Settings
 from jobs.quoted import quoted
@@ -31,9 +31,7 @@ def question_lines(question: Question, case: Case, dataset: Dataset) -> Iterator
         yield f"  source     {sentence}"
     yield "  prompt"
     if question.options or question.sentence or question.drug:
-        structured = settings.structured == "auto"
-        part = prompts.question_part(question, structured=structured)
-        yield from quoted(part.text)
+        yield from quoted(question_text(dataset, question))
     else:
         yield "      (the imported file does not hold it)"
     yield f"  expected   {expected(question)}"

@@ -16,7 +16,7 @@ _PAPER = re.compile(
     re.DOTALL,
 )
 _BLOCK = re.compile(
-    r"(?P<number>Question \d+\n)?"
+    r"(?P<number>[^\n]*\d\W*\n)?"
     r"<question-(?P<mark>[0-9a-f]{8})>\n(?P<text>.*?)\n</question-(?P=mark)>",
     re.DOTALL,
 )

@@ -47,6 +47,7 @@ def figures(
             ceiling,
             differences,
             classes,
+            kinds,
             pipelines,
             outcomes,
             fields,
@@ -122,6 +123,11 @@ def differences(shown: _Shown) -> Iterator[Figure]:
 def classes(shown: _Shown) -> Figure | None:
     """Recall by class of variants."""
     return _classes(shown.rates) if shown.has_averages else None
+
+
+def kinds(shown: _Shown) -> Figure | None:
+    """Recall by kind of variants."""
+    return _kinds(shown.rates) if shown.has_averages else None
 
 
 def pipelines(shown: _Shown) -> Figure | None:
@@ -216,19 +222,37 @@ def _averages(rates: _Rates, paths: Sequence[str]) -> Figure:
 
 
 def _classes(rates: _Rates) -> Figure:
-    every = dict.fromkeys(path for own in rates.models.values() for path in own)
-    paths = [
-        path for path in every if path.startswith("class.") and path.endswith(".recall")
-    ]
-    words = {path: path.split(".")[1] for path in paths}
+    words = _recalls(rates, "class")
     words[ALL_CLASSES] = "all"
     return Figure(
         name="classes",
         title="Recall by class of variant",
         caption="Truth variants that were listed, over all of the class, in papers "
         f"whose list could be read; n is the number of truth variants.{rates.more}",
-        panels=(rates.panel(words, rates.bars(paths), "recall"),),
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
     )
+
+
+def _kinds(rates: _Rates) -> Figure:
+    words = _recalls(rates, "kind")
+    return Figure(
+        name="kinds",
+        title="Recall by kind of variant",
+        caption="Truth variants that were listed, over all of the kind, in papers "
+        "whose list could be read, with percentile bootstrap intervals by paper; n is "
+        f"the number of truth variants.{rates.more}",
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
+    )
+
+
+def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
+    """The recalls below *prefix* by path, with what each is of."""
+    every = dict.fromkeys(path for own in rates.models.values() for path in own)
+    return {
+        path: path.split(".")[1]
+        for path in every
+        if path.startswith(f"{prefix}.") and path.endswith(".recall")
+    }
 
 
 def _pipelines(rates: _Rates, asked: Sequence[str]) -> Figure:

@@ -35,24 +35,29 @@ def request(dataset: Dataset, task: Task) -> ChatRequest:
 
 def extract(dataset: Dataset, text: str) -> ChatRequest:
     """Which values does the text report?"""
-    names = dataset.settings.names
-    paper = prompts.paper_part(text)
-    asked = (
-        prompts.messages(prompts.FREE_SYSTEM, paper)
-        if names == "free"
-        else prompts.messages(
-            prompts.LISTED_SYSTEM,
-            prompts.names_part(dataset.rubric.properties.values()),
-            paper,
-        )
+    names, book = dataset.settings.names, dataset.prompts
+    is_all = dataset.settings.properties == "all"
+    shown: dict[str, str | Part] = {"paper": prompts.paper_part(text)}
+    if names == "listed" or not is_all:
+        shown["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
+    if not is_all:
+        shown["naming"] = book.text(f"extract.wanted.naming_{names}")
+    asked = book.messages(
+        f"extract.{names if is_all else 'wanted'}",
+        quote_chars=str(prompts.QUOTE_CHARS),
+        **shown,
     )
-    return chat(dataset.settings, asked, schemas.EXTRACT[names])
+    # a property that is not wanted is left out, so that no reply names one "other"
+    return chat(dataset.settings, asked, schemas.EXTRACT[names if is_all else "free"])
 
 
 def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
     """Where does the paper say these values?"""
-    asked = prompts.messages(
-        prompts.REQUOTE_SYSTEM, prompts.paper_part(text), prompts.rows_part(rows)
+    asked = dataset.prompts.messages(
+        "requote",
+        quote_chars=str(prompts.QUOTE_CHARS),
+        paper=prompts.paper_part(text),
+        rows=prompts.rows_part(rows),
     )
     return chat(dataset.settings, asked, schemas.REQUOTE)
 
@@ -64,14 +69,17 @@ def verify(dataset: Dataset, question: Question) -> ChatRequest:
         dataset.settings.field, question.pred_name, list(examples)
     )
     targets = [_target(dataset, name) for name in question.targets]
-    offered: Part
     if question.is_choice:
-        system, offered = prompts.CHOICE_SYSTEM, prompts.targets_part(targets)
-        schema = schemas.CHOOSE
-    else:
-        system, offered = prompts.PAIR_SYSTEM, prompts.target_part(targets[0])
-        schema = schemas.VERIFY
-    return chat(dataset.settings, prompts.messages(system, predicted, offered), schema)
+        asked = dataset.prompts.messages(
+            "verify.choice",
+            predicted=predicted,
+            targets=prompts.targets_part(targets),
+        )
+        return chat(dataset.settings, asked, schemas.CHOOSE)
+    asked = dataset.prompts.messages(
+        "verify.pair", predicted=predicted, target=prompts.target_part(targets[0])
+    )
+    return chat(dataset.settings, asked, schemas.VERIFY)
 
 
 def pieces_of(dataset: Dataset, refno: str) -> tuple[Piece, ...]:

@@ -32,6 +32,7 @@ from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import INPUTS, Mode, Settings
+from jobs.property_extraction.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import UsageError
 from runner.fingerprint import input_hashes
@@ -87,8 +88,11 @@ def require(settings: Settings) -> None:
     if settings.mode == "verify":
         _require_candidates(settings)
         return
-    if settings.names == "listed" and settings.rubric is None:
-        raise UsageError("Name the rubric that lists the names: --rubric FILE.")
+    lists_rubric = settings.properties == "rubric" or (
+        settings.names == "listed" and settings.properties == "all"
+    )
+    if lists_rubric and settings.rubric is None:
+        raise UsageError("Name the rubric that lists the properties: --rubric FILE.")
     if settings.papers is None:
         raise UsageError(
             "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "
@@ -115,7 +119,7 @@ def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
     return tuple(
         input_file
-        for name in (VERIFIED if settings.mode == "verify" else READ)
+        for name in (*(VERIFIED if settings.mode == "verify" else READ), "prompts")
         for input_file in _files(name, getattr(settings, name))
     )
 
@@ -156,6 +160,7 @@ def load(settings: Settings) -> Dataset:
     kept = _sample(papers, truth.rows, rubric, settings.limit, noticed)
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         papers=papers.only(kept),
         truth=tuple(row for row in truth.rows if row.refno in kept),
         truth_blank=truth.blank,
@@ -235,6 +240,7 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     report(noticed, kept, every, "pair")
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         questions={question.key: question for question in kept},
         rubric=_described(settings, noticed),
         findings=noticed.findings(),

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.hashed import hashed
-from jobs.marks import blocks
+from jobs.marks import blocks, outside
 from jobs.review_benchmark.asking.deterministic import plan_of
-from jobs.review_benchmark.asking.prompts import SCORE_SYSTEM
 from jobs.review_benchmark.review import PICO, Pico
 from jobs.words import content_words
 from runner.reply import Content, Vectors
@@ -32,6 +31,7 @@ _FINDING = re.compile(r"\b(?:evidence|conclude|significant)", re.IGNORECASE)
 _FOR = re.compile(r"\b(?:improve|reduce|effective)", re.IGNORECASE)
 _AGAINST = re.compile(r"\bno difference\b|\bnot\b", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]+")
+_SHARE = re.compile(r'"maximum":1\b|\b0(?: to |[-\u2013])1\b')
 
 
 def baseline(request: Request) -> Content:
@@ -52,7 +52,6 @@ def baseline(request: Request) -> Content:
 
 
 def _chat(request: ChatRequest) -> str:
-    system = "".join(each.text for each in request.messages if each.role == "system")
     asked = "".join(each.text for each in request.messages if each.role == "user")
     found = list(blocks(asked))
     told = {name: _fields(text) for name, text in found}
@@ -61,13 +60,28 @@ def _chat(request: ChatRequest) -> str:
         answer = _plan(told["review"], told["search"])
     elif "conclusions" in told:
         answer = _judged(told["conclusions"])
-    elif system in SCORE_SYSTEM.values():
-        answer = _scored(
-            told["review"], papers[0], is_share=system == SCORE_SYSTEM["0-1"]
-        )
-    else:
+    elif _wants(request, "conclusion"):
         answer = _concluded(papers)
+    else:
+        answer = _scored(told["review"], papers[0], is_share=_is_share(request))
     return json.dumps(answer, ensure_ascii=False)
+
+
+def _wants(request: ChatRequest, key: str) -> bool:
+    """Whether the reply is to have a key, by its schema or by the prompt's words."""
+    return f'"{key}"' in _form(request)
+
+
+def _is_share(request: ChatRequest) -> bool:
+    """Whether a score is to be from 0 to 1 and not from 1 to 5."""
+    return bool(_SHARE.search(_form(request)))
+
+
+def _form(request: ChatRequest) -> str:
+    """What is said of the reply's form."""
+    if request.schema is not None:
+        return request.schema.json
+    return "\n".join(outside(each.text) for each in request.messages)
 
 
 def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:
@@ -75,11 +89,11 @@ def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any
     pico = Pico(**{name: review.get(name.capitalize(), "") for name in PICO})
     queries = plan_of(review.get("Question", ""), pico)
     return {
+        "rationale": "Content words of the question.",
         "queries": [
             {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
             for each in queries[: int(most.group()) if most else None]
         ],
-        "rationale": "Content words of the question.",
     }
 
 
@@ -93,8 +107,8 @@ def _scored(
     read = title | set(content_words(paper.get("Abstract", "")))
     share = TEXT * _share(asked, read) + TITLE * _share(asked, title)
     return {
-        "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
         "rationale": f"{round(100 * _share(asked, read))}% of the question's words.",
+        "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
     }
 
 
@@ -123,9 +137,9 @@ def _judged(conclusions: Mapping[str, str]) -> dict[str, Any]:
     union = first | second
     jaccard = len(first & second) / len(union) if union else 0.0
     return {
-        "similarity": round(100 * jaccard, 1),
-        "direction": "unclear",
         "rationale": "Content words in common.",
+        "direction": "unclear",
+        "similarity": round(100 * jaccard, 1),
     }
 
 

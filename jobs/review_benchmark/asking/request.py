@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
 from jobs.chat import chat
+from jobs.review_benchmark.answered import RATIONALE
 from jobs.review_benchmark.asking import keys, prompts, schemas
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
+from jobs.review_benchmark.search.query import GROUPS, TERMS, WORDS
+from jobs.review_benchmark.settings import Scale
 from runner.request import ChatRequest, EmbedRequest, Request
 from runner.task import Task
 
@@ -23,6 +27,12 @@ class Said:
     text: str
     truth: str = ""  #: a review whose authors it is held against; empty: no certain one
 
+
+_SCALES: Final[dict[Scale, str]] = {
+    "1-5": "score.from_1_to_5",
+    "0-1": "score.from_0_to_1",
+}
+"""The prompt of each scale."""
 
 _numbers = msgspec.json.Decoder(list[int])
 _said = msgspec.json.Decoder(Said)
@@ -56,10 +66,13 @@ def plan(dataset: Dataset, review: Review) -> ChatRequest:
     """What shall be searched?"""
     settings = dataset.settings
     years = review.date_range if settings.use_date_range else None
-    asked = prompts.messages(
-        prompts.PLAN_SYSTEM,
-        prompts.review_part(review, title=True),
-        prompts.plan_part(settings.queries, years),
+    asked = dataset.prompts.messages(
+        "plan",
+        most_groups=str(GROUPS),
+        most_synonyms=str(TERMS),
+        most_words=str(WORDS),
+        review=prompts.review_part(review, title=True),
+        search=prompts.plan_part(settings.queries, years),
     )
     return chat(dataset.settings, asked, schemas.PLAN)
 
@@ -67,20 +80,22 @@ def plan(dataset: Dataset, review: Review) -> ChatRequest:
 def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
     """How relevant is the paper?"""
     scale = dataset.settings.scale
-    asked = prompts.messages(
-        prompts.SCORE_SYSTEM[scale],
-        prompts.review_part(review),
-        prompts.paper_part(paper, seed=f"score/{keys.paper_key(review.id, paper.id)}"),
+    seed = f"score/{keys.paper_key(review.id, paper.id)}"
+    asked = dataset.prompts.messages(
+        _SCALES[scale],
+        rationale_chars=str(RATIONALE),
+        review=prompts.review_part(review),
+        paper=prompts.paper_part(paper, seed=seed),
     )
     return chat(dataset.settings, asked, schemas.SCORE[scale])
 
 
 def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatRequest:
     """What do the included papers come to?"""
-    asked = prompts.messages(
-        prompts.CONCLUDE_SYSTEM,
-        prompts.review_part(review, criteria=False),
-        prompts.papers_part(papers),
+    asked = dataset.prompts.messages(
+        "conclude",
+        review=prompts.review_part(review, criteria=False),
+        papers=prompts.papers_part(papers),
     )
     return chat(dataset.settings, asked, schemas.CONCLUDE)
 
@@ -88,7 +103,9 @@ def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatR
 def judge(dataset: Dataset, key: str, said: str, truth: str) -> ChatRequest:
     """How alike are two conclusions? Which one is called A hangs on the task's key."""
     pair = (said, truth) if keys.is_first(key) else (truth, said)
-    asked = prompts.messages(prompts.JUDGE_SYSTEM, prompts.conclusions_part(*pair))
+    asked = dataset.prompts.messages(
+        "judge", conclusions=prompts.conclusions_part(*pair)
+    )
     return chat(dataset.settings, asked, schemas.JUDGE)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.wording import WORDING
 from jobs.source.document import Document
+from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
 
@@ -19,6 +21,7 @@ class Extract:
     settings: Settings
     document: Document
     sections: Sections  #: those that a heading tells
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
     database: Database | None = None  #: whose titles the PMIDs are checked by
     against: tuple[Review, ...] = ()  #: truth that the extraction is scored by
     findings: tuple[Finding, ...] = ()

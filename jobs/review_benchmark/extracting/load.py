@@ -9,6 +9,7 @@ from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs.load import papers
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.wording import WORDING
 from jobs.source.reading import read_document
 from runner.errors import UsageError
 from runner.job import InputFile
@@ -16,7 +17,9 @@ from runner.job import InputFile
 
 def inputs(settings: Settings) -> tuple[InputFile, ...]:
     """The files and folders that `load` reads under these settings."""
-    files = ((name, getattr(settings, name)) for name in ("extract", "against"))
+    files = (
+        (name, getattr(settings, name)) for name in ("extract", "against", "prompts")
+    )
     found = [InputFile(setting=name, path=path) for name, path in files if path]
     if settings.database is not None:
         found.append(papers(settings.database))
@@ -36,6 +39,7 @@ def load(settings: Settings) -> Extract:
     document = read_document(settings.extract)
     return Extract(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         document=document,
         sections=sections(document),
         database=None if settings.database is None else Database(settings.database),

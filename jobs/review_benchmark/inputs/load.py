@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from jobs.counted import counted
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
@@ -13,6 +14,7 @@ from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import INPUTS, Settings
+from jobs.review_benchmark.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
@@ -54,8 +56,10 @@ def inputs(settings: Settings) -> tuple[InputFile, ...]:
         found.append(InputFile(setting="truth", path=settings.truth))
     if settings.database is not None:
         found.append(papers(settings.database))
-    if settings.verdict_labels is not None:
-        found.append(InputFile(setting="verdict_labels", path=settings.verdict_labels))
+    for name in ("verdict_labels", "prompts"):
+        path = getattr(settings, name)
+        if path is not None:
+            found.append(InputFile(setting=name, path=path))
     return tuple(found)
 
 
@@ -90,11 +94,29 @@ def load(settings: Settings) -> Dataset:
     kept = {own.id for own in reviews}
     return Dataset(
         settings=settings,
+        prompts=WORDING.book(settings.prompts),
         reviews=reviews,
         labels=tuple(label for label in labels if label.review in kept),
         database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
+
+
+def admit(dataset: Dataset) -> None:
+    """Refuse reviews of which only the title is known, unless they are asked for.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    found = [review.id for review in dataset.reviews if review.is_title_alone]
+    if found and not dataset.settings.title_criteria:
+        raise DatasetError(
+            f"{dataset.settings.truth}: {counted(len(found), 'review')} of "
+            f"{len(dataset.reviews)} can be searched by the title alone, such as "
+            f"{found[0]}: research_question repeats the title, and there is neither "
+            "pico nor a criterion (fill them in, choose others with --review, or "
+            "accept titles with --title-criteria)."
+        )
 
 
 def _stocked(path: Path) -> Database:

@@ -8,6 +8,7 @@ from jobs.chat import chat
 from jobs.screening.asking import prompts, schemas
 from jobs.screening.asking.told import from_abstract, told
 from jobs.screening.dataset import Dataset
+from jobs.screening.judgement import REASON_CODES
 from jobs.screening.settings import StageName
 from jobs.screening.validation_set import Record
 from runner.request import ChatRequest
@@ -28,7 +29,7 @@ def request(dataset: Dataset, task: Task) -> ChatRequest:
 def criteria(dataset: Dataset, review: str) -> ChatRequest:
     """What does the review ask for?"""
     part = prompts.review_part(from_abstract(dataset.review(review)).lines)
-    asked = prompts.messages(prompts.CRITERIA_SYSTEM, part)
+    asked = dataset.prompts.messages("criteria", review=part)
     return chat(dataset.settings, asked, schemas.CRITERIA)
 
 
@@ -46,13 +47,14 @@ def screen(
     settings = dataset.settings
     text = dataset.paper(record.paper)
     shown = text if settings.show_year else replace(text, year=None)
-    asked = prompts.messages(
-        prompts.SCREEN_SYSTEM,
-        prompts.review_part(
+    asked = dataset.prompts.messages(
+        stage,
+        reason_codes=", ".join(REASON_CODES),
+        review=prompts.review_part(
             told(settings, dataset.review(record.review), context).lines,
             record.review if settings.show_ids else "",
         ),
-        prompts.paper_part(
+        paper=prompts.paper_part(
             stage,
             shown,
             dataset.fulltext(record.paper) if stage == "fulltext" else "",

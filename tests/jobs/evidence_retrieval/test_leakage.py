@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.asking.prompts import INSTRUCTIONS
 from jobs.evidence_retrieval.dataset import Gold
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
 from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
@@ -151,7 +150,7 @@ def test_a_gold_sentence_in_the_instructions_is_caught() -> None:
         posts=frozenset({"p"}), evidence={("p", "A.1"): ("p_0", "p_1"), ("p", "B"): ()}
     )
     world = replace(dataset(posts=1), posts=(own,), gold=gold)
-    assert not [*gold_in_instructions(world, INSTRUCTIONS)]
+    assert not [*gold_in_instructions(world, world.prompts.instructions())]
     shot = "For example: the lamp by the window is mine. Short one. Another one is it."
     (found,) = gold_in_instructions(world, [shot])
     assert (found.code, found.example) == ("gold_in_prompt", "p_1")

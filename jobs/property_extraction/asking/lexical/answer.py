@@ -11,21 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jobs.marks import blocks
-from jobs.property_extraction.asking import prompts
 from jobs.property_extraction.asking.lexical.names import chosen, verified
 from jobs.property_extraction.asking.lexical.quotes import requoted
 from jobs.property_extraction.asking.lexical.values import extracted
+from jobs.property_extraction.parsing.extraction import OTHER
 from runner.request import ChatRequest
 
 
 def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt."""
-    system, asked = (
-        "".join(each.text for each in request.messages if each.role == role)
-        for role in ("system", "user")
-    )
-    answer = _ANSWERS[system](dict(blocks(asked)))
-    return json.dumps(answer, ensure_ascii=False)
+    """The reply to a prompt, by what it shows."""
+    asked = "".join(each.text for each in request.messages if each.role == "user")
+    told = dict(blocks(asked))
+    answer = next(answer for name, answer in _ANSWERS.items() if name in told)
+    return json.dumps(answer(told), ensure_ascii=False)
 
 
 def _extracted(told: Mapping[str, str]) -> dict[str, Any]:
@@ -34,6 +32,12 @@ def _extracted(told: Mapping[str, str]) -> dict[str, Any]:
 
 def _listed(told: Mapping[str, str]) -> dict[str, Any]:
     return extracted(told["paper"], [each["name"] for each in _lines(told["names"])])
+
+
+def _wanted(told: Mapping[str, str]) -> dict[str, Any]:
+    found = extracted(told["paper"], [each["name"] for each in _lines(told["wanted"])])
+    rows = [each for each in found["properties"] if each["property"] != OTHER]
+    return {"properties": rows}
 
 
 def _requoted(told: Mapping[str, str]) -> dict[str, Any]:
@@ -58,9 +62,11 @@ def _lines(block: str) -> list[dict[str, str]]:
 
 
 _ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, Any]]]] = {
-    prompts.FREE_SYSTEM: _extracted,
-    prompts.LISTED_SYSTEM: _listed,
-    prompts.REQUOTE_SYSTEM: _requoted,
-    prompts.PAIR_SYSTEM: _verified,
-    prompts.CHOICE_SYSTEM: _chosen,
+    "rows": _requoted,
+    "target": _verified,
+    "targets": _chosen,
+    "names": _listed,
+    "wanted": _wanted,
+    "paper": _extracted,
 }
+"""By a block of the prompt; the first one that it shows counts."""

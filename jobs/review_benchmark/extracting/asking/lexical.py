@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 from jobs.marks import blocks
-from jobs.review_benchmark.extracting.asking import prompts
 from jobs.review_benchmark.extracting.cutting.entries import (
     PUBLICATION,
     entries,
@@ -53,30 +52,31 @@ _PLACES: Final = {
 }
 
 
+_SHOWN: Final = frozenset({"wanted", "head", "references"})
+"""Blocks of which every prompt of an extraction shows one, and no other prompt."""
+
+
 def is_asked(request: ChatRequest) -> bool:
     """Whether a prompt is one of an extraction."""
-    return _system(request) in prompts.INSTRUCTIONS
+    return not _SHOWN.isdisjoint(name for name, _ in blocks(_asked(request)))
 
 
 def baseline(request: ChatRequest) -> str:
-    """The reply to a prompt."""
-    asked = "".join(each.text for each in request.messages if each.role == "user")
-    told = dict(blocks(asked))
+    """The reply to a prompt, by what it shows."""
+    told = dict(blocks(_asked(request)))
     answer: dict[str, Any]
-    match _system(request):
-        case prompts.PLACES_SYSTEM:
-            answer = {"places": list(_places(told["wanted"], told.get("lines", "")))}
-        case prompts.META_SYSTEM:
-            answer = _meta(told)
-        case _:
-            reasons = told.get("reasons")
-            read = _references(told.get("references", ""), reasons)
-            answer = {"references": list(read)}
+    if "wanted" in told:
+        answer = {"places": list(_places(told["wanted"], told.get("lines", "")))}
+    elif "head" in told:
+        answer = _meta(told)
+    else:
+        reasons = told.get("reasons")
+        answer = {"references": list(_references(told["references"], reasons))}
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _system(request: ChatRequest) -> str:
-    return "".join(each.text for each in request.messages if each.role == "system")
+def _asked(request: ChatRequest) -> str:
+    return "".join(each.text for each in request.messages if each.role == "user")
 
 
 def _places(wanted: str, listed: str) -> Iterator[dict[str, Any]]:
@@ -164,6 +164,7 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
     doi, pmid = _DOI.search(quote), _PMID.search(quote)
     return {
         "cochrane_ref_id": name,
+        "quote": quote,
         "authors": [each.strip() for each in cited["authors"].split(",")]
         if cited
         else [],
@@ -172,7 +173,6 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
         "journal": cited["journal"] if cited else None,
         "doi": doi.group().rstrip(".)") if doi else None,
         "pmid": pmid[1] if pmid else None,
-        "quote": quote,
     }
 
 

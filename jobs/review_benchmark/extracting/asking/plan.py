@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Final
 
 from jobs.lengths import is_longer
 from jobs.review_benchmark.asking.keys import DIGEST
@@ -26,8 +25,6 @@ from jobs.review_benchmark.extracting.extract import Extract
 from jobs.source.document import Document, Span
 from runner.request import ChatRequest
 from runner.task import Answer, TaskSpec
-
-META: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
 
 
 def plan(extract: Extract) -> Iterator[TaskSpec]:
@@ -86,7 +83,7 @@ def _placed(document: Document, begin: int, end: int | None) -> Span | None:
 
 def _readings(extract: Extract, spans: Sections) -> Iterator[TaskSpec]:
     """One task for the record, and one a chunk of references."""
-    own = {name: spans[name] for name in META if name in spans}
+    own = {name: spans[name] for name in asking.META if name in spans}
     yield TaskSpec(
         stage="x.meta",
         key=extract.document.key,

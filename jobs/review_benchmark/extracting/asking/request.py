@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from jobs.chat import chat
-from jobs.review_benchmark.extracting.asking import prompts, schemas
+from jobs.marks import block
+from jobs.review_benchmark.extracting.asking import schemas
 from jobs.review_benchmark.extracting.asking.context import carried
 from jobs.review_benchmark.extracting.cutting.sections import (
     LONGEST,
+    Section,
     Sections,
     lines,
 )
@@ -16,6 +19,9 @@ from jobs.review_benchmark.extracting.extract import Extract
 from jobs.source.document import Document, Span
 from runner.request import ChatRequest, Schema
 from runner.task import Task
+
+META: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
+"""The sections that a review's record is read from."""
 
 HEAD = 8_000
 """Characters of the document's beginning that hold title, id and abstract."""
@@ -44,39 +50,39 @@ def places(extract: Extract) -> ChatRequest:
     told = "\n".join(
         f"{number}: {text}" for number, text in _possible_headings(extract.document)
     )
-    blocks = (("wanted", ", ".join(extract.lacking)), ("lines", told))
-    return _chat(extract, prompts.PLACES_SYSTEM, blocks, schemas.PLACES)
+    shown = {"wanted": ", ".join(extract.lacking), "lines": told}
+    return _chat(extract, "x.places", shown, schemas.PLACES)
 
 
 def meta(extract: Extract, spans: Sections) -> ChatRequest:
     """What does the review say of itself?"""
     document = extract.document
     head = document.piece(Span(start=0, end=HEAD))
-    blocks: tuple[tuple[str, str], ...] = (
-        ("head", head),
-        *((name, document.piece(span)) for name, span in spans.items()),
-    )
-    return _chat(extract, prompts.META_SYSTEM, blocks, schemas.META)
+    shown = {"head": head}
+    for name in META:
+        shown[name] = _piece(document, spans, name)
+    return _chat(extract, "x.meta", shown, schemas.META)
 
 
 def references(extract: Extract, span: Span) -> ChatRequest:
     """Which references does a chunk of the list hold?"""
-    blocks = (("references", extract.document.piece(span)),)
-    return _chat(extract, prompts.REFERENCES_SYSTEM, blocks, schemas.REFERENCES)
+    shown = {"references": extract.document.piece(span)}
+    return _chat(extract, "x.refs", shown, schemas.REFERENCES)
 
 
 def excluded(extract: Extract, spans: Sections) -> ChatRequest:
     """Which references does a chunk of the excluded hold, and why?"""
     document = extract.document
-    blocks = (
-        *(
-            (("reasons", document.piece(spans["reasons"])),)
-            if "reasons" in spans
-            else ()
-        ),
-        ("references", document.piece(spans["excluded"])),
-    )
-    return _chat(extract, prompts.EXCLUDED_SYSTEM, blocks, schemas.EXCLUDED)
+    shown = {
+        "reasons": _piece(document, spans, "reasons"),
+        "references": _piece(document, spans, "excluded"),
+    }
+    return _chat(extract, "x.excluded", shown, schemas.EXCLUDED)
+
+
+def _piece(document: Document, spans: Sections, name: Section) -> str:
+    """The text of a section; nothing where the review lacks it."""
+    return document.piece(spans[name]) if name in spans else ""
 
 
 def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
@@ -88,10 +94,9 @@ def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _chat(
-    extract: Extract,
-    system: str,
-    blocks: tuple[tuple[str, str], ...],
-    schema: Schema,
+    extract: Extract, prompt: str, shown: Mapping[str, str], schema: Schema
 ) -> ChatRequest:
-    messages, settings = prompts.messages(system, blocks), extract.settings
+    """A request that shows texts, each between marks; empty ones are left out."""
+    blocks = {name: block(name, text) if text else "" for name, text in shown.items()}
+    messages, settings = extract.prompts.messages(prompt, **blocks), extract.settings
     return chat(settings, messages, schema, max_tokens=settings.extract_tokens)

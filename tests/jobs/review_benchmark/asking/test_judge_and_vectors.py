@@ -13,7 +13,6 @@ from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.comparing import compared, mismatched, truths
 from jobs.review_benchmark.asking.lexical import baseline
 from jobs.review_benchmark.asking.plan import wanted
-from jobs.review_benchmark.asking.prompts import JUDGE_SYSTEM
 from jobs.review_benchmark.asking.request import request
 from jobs.review_benchmark.asking.schemas import Judged
 from jobs.review_benchmark.dataset import Dataset
@@ -45,7 +44,7 @@ def shown(dataset: Dataset, spec: TaskSpec) -> str:
     """The two conclusions of a judge's prompt."""
     prompt = request(dataset, task(spec))
     assert isinstance(prompt, ChatRequest)
-    assert prompt.messages[0].text == JUDGE_SYSTEM
+    assert prompt.messages[0].text == dataset.prompts.text("judge.system")
     assert prompt.schema is not None
     assert set(json.loads(prompt.schema.json)["properties"]) == {*Judged.model_fields}
     ((name, content),) = blocks(prompt.messages[1].text)

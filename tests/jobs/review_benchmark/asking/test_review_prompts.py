@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,6 @@ from jobs.marks import blocks
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.lexical import baseline
-from jobs.review_benchmark.asking.prompts import INSTRUCTIONS
 from jobs.review_benchmark.asking.schemas import Concluded, Planned, ScoredFrom1To5
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.dataset import Dataset
@@ -81,12 +81,12 @@ def test_each_stage_is_told_what_it_needs() -> None:
     assert told(conclude) == [("review", [question, *parts]), ("paper", paper)]
     any_year = asking.plan(data(dated, use_date_range=False), dated)
     assert told(any_year)[1] == ("search", ["Queries: at most 6"])
-    for request, schema in (
-        (plan, Planned),
-        (score, ScoredFrom1To5),
-        (conclude, Concluded),
+    for request, schema, opening in (
+        (plan, Planned, "You are an information specialist"),
+        (score, ScoredFrom1To5, "You are an experienced reviewer"),
+        (conclude, Concluded, "You are an experienced author"),
     ):
-        assert request.messages[0].text in INSTRUCTIONS
+        assert request.messages[0].text.startswith(opening)
         assert request.schema is not None
         fields = json.loads(request.schema.json)["properties"]
         assert set(fields) == {*schema.model_fields}
@@ -237,3 +237,18 @@ def test_the_baseline_searches_the_words_of_the_question_in_parts(
     review = replace(REVIEW, pico=pico)
     assert queries(review) == expected
     assert queries(review, most=1) == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("scale", "points"),
+    [("1-5", ("1", "2", "3", "4", "5")), ("0-1", ("0", "0.25", "0.5", "0.75", "1"))],
+)
+def test_every_point_of_the_scale_has_a_meaning(
+    scale: str, points: tuple[str, ...]
+) -> None:
+    system = asking.score(data(scale=scale), REVIEW, PAPER).messages[0].text
+    stated = re.search(r"how relevant the paper is: (.*)\.\n", system)
+    assert stated is not None
+    meanings = [each.split(" ", 1) for each in stated[1].split("; ")]
+    assert [number for number, _ in meanings] == [*points]
+    assert len({meaning for _, meaning in meanings}) == len(points)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.marks import blocks
-from jobs.screening.asking.prompts import INSTRUCTIONS
 from jobs.screening.asking.request import request
 from jobs.screening.asking.schemas import Screened
 from jobs.screening.asking.sections import sections
 from jobs.screening.asking.told import carrying, told
 from jobs.screening.corpus import Criteria, Text
 from jobs.screening.judgement import DECISIONS, REASON_CODES
+from jobs.screening.wording import WORDING
 from tests.jobs.screening.asked_about import CRITERIA, data, task
 
 ABSTRACT = (
@@ -132,10 +132,15 @@ def test_a_model_s_own_criteria_stand_in_the_prompts_that_follow() -> None:
     ]
 
 
+def _system(stage: str) -> str:
+    codes = ", ".join(REASON_CODES)
+    return WORDING.shipped().text(f"{stage}.system", reason_codes=codes)
+
+
 def test_a_prompt_holds_what_is_asked_and_the_paper_last() -> None:
     asked = request(data(), task("abstract"))
     system, user = asked.messages
-    assert system.text == INSTRUCTIONS[0]
+    assert system.text == _system("abstract")
     found = dict(blocks(user.text))
     assert found["review"].split("\n") == [
         "Title: Walking for sleep",
@@ -202,16 +207,16 @@ def test_a_text_can_neither_close_its_block_nor_add_a_line() -> None:
 
 def test_the_words_and_the_schema_ask_for_the_same() -> None:
     for word in (*DECISIONS, *REASON_CODES, *Screened.model_fields):
-        assert word in INSTRUCTIONS[0]
+        assert word in _system("abstract")
     codes = Screened.model_json_schema()["properties"]["reason_code"]["enum"]
     assert tuple(codes) == REASON_CODES
-    assert "Missing information is no ground for exclusion" in INSTRUCTIONS[0]
+    assert "Missing information is no ground for exclusion" in _system("abstract")
 
 
 def test_the_criteria_stage_sees_no_results_and_no_file() -> None:
     dataset = data(text=Text(title="Walking", abstract=ABSTRACT), criteria=CRITERIA)
     asked = request(dataset, task("criteria", "R7")).messages
-    assert asked[0].text == INSTRUCTIONS[1]
+    assert asked[0].text == _system("criteria")
     assert [name for name, _ in blocks(asked[1].text)] == ["review"]
     assert "17" not in asked[1].text
     assert "surveys" not in asked[1].text
@@ -221,3 +226,13 @@ def test_what_the_data_lost_cannot_be_asked() -> None:
     for lost in (task("abstract", "R7:3"), task("criteria", "R8"), task("given")):
         with pytest.raises(KeyError):
             request(data(), lost)
+
+
+@pytest.mark.parametrize("stage", ["title", "abstract", "fulltext"])
+def test_a_paper_that_leaves_something_open_is_one_decision(stage: str) -> None:
+    system = _system(stage)
+    # what is not known of some criteria is "include", of all of them "unclear"
+    assert "as far as can be seen is included, whatever it leaves open" in system
+    assert '"unclear": every criterion is unclear' in system
+    assert "may meet them" not in system
+    assert system.count("Missing information is no ground for exclusion") == 1

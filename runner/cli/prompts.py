@@ -1,0 +1,174 @@
+"""The verb about prompts: those that a job ships, or those that a run sent."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.calls import ANY_SETTING
+from runner.cli.speech import DONE, raw, record, tell
+
+if TYPE_CHECKING:
+    from runner.job import Job
+    from runner.records.requests import Example
+    from store.events import Input, RunStarted
+    from store.runs import RunFolder
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("name", metavar="JOB|RUN")
+@choices.sets
+@choices.config
+@choices.runs_dir
+@choices.as_json
+@click.pass_context
+def prompts(
+    ctx: click.Context,
+    /,
+    name: str,
+    sets: tuple[str, ...],
+    config: Path | None,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Print the prompts of JOB as a file for --prompts, or those that RUN sent.
+
+    The file of a job has a text for every stage and part, with the placeholders that
+    each text offers; change what you like, leave out the rest, and name it with siftlog
+    run JOB --prompts FILE. With settings, such as --profile NAME or --prompts FILE, it
+    has the texts that a run with these settings uses.
+
+    Of a run, each form of request that a stage sent is printed once, with its first
+    example as the model read it.
+    """
+    from runner.errors import UsageError
+    from runner.registry import job_names, load_job
+    from store.runs import resolve
+
+    if name in job_names():
+        given = {"sets": sets, "config": config}
+        return _of_job(load_job(name), ctx.args, given, as_json=as_json)
+    if sets or config or ctx.args:
+        raise UsageError("Settings are about the prompts of a job: a run has its own.")
+    return _of_run(resolve(runs_dir, name), as_json=as_json)
+
+
+def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool) -> int:
+    from runner.cli import session
+    from runner.errors import UsageError
+    from runner.prompts import USUAL_PROFILE, PromptCatalog, written
+
+    catalog = getattr(job, "prompts", None)
+    if not isinstance(catalog, PromptCatalog):
+        raise UsageError(f"{job.name} has no prompts that a file can replace.")
+    file = session.configuration(given)
+    settings = session.typed_settings(job, words, given, file)
+    book = catalog.book(
+        getattr(settings, "prompts", None),
+        getattr(settings, "profile", USUAL_PROFILE),
+    )
+    if not as_json:
+        raw(written(catalog, book))
+        return DONE
+    for block in catalog.blocks:
+        for part, offers in block.parts.items():
+            record(
+                {
+                    "prompt": f"{block.name}.{part}",
+                    "text": book.texts[f"{block.name}.{part}"],
+                    "placeholders": {each.name: each.meaning for each in offers},
+                    "needed": [each.name for each in offers if each.needed],
+                }
+            )
+    return DONE
+
+
+def _of_run(folder: RunFolder, *, as_json: bool) -> int:
+    from runner.errors import UsageError
+    from runner.records.requests import Requests
+    from store.views import open_reader, run_started
+
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        if first.imported:
+            raise UsageError(
+                f"Run {folder.run_id} was imported: its answers were made elsewhere, "
+                "and the log holds no prompts."
+            )
+        examples = Requests(reader).examples()
+        sources = list(_sources(reader, first))
+    if as_json:
+        for each in examples:
+            record(_fields(each))
+        return DONE
+    raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
+    raw("".join(f"{source}\n" for source in sources))
+    for each in examples:
+        raw("\n" + "".join(f"{line}\n" for line in _lines(each)))
+    if not examples:
+        tell(f"Run {folder.run_id} has sent nothing yet.")
+    return DONE
+
+
+def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
+    """Where the wording came from, at the start and after each change."""
+    from runner.records.requests import PAGE
+    from store.events import RunResumed
+    from store.views import events
+
+    shipped = f"prompts shipped with siftlog {first.siftlog_version}"
+    yield _source(first.inputs) or shipped
+    for each in events(reader, limit=PAGE, kinds=["run_resumed"]):
+        changed = each.event.changed if isinstance(each.event, RunResumed) else ()
+        if (named := _source(changed)) is not None:
+            yield f"resumed with {named}"
+
+
+def _source(inputs: Iterable[Input]) -> str | None:
+    """The file of prompts among inputs, if there is one."""
+    for each in inputs:
+        if each.setting == "prompts":
+            return f"prompts of {each.path} (sha256 {each.sha256})"
+    return None
+
+
+def _fields(each: Example) -> dict[str, object]:
+    return {
+        "stage": each.stage,
+        "requests": each.requests,
+        "task": each.task,
+        "key": each.key,
+        "model": each.model,
+        "request_sha256": each.request_sha256,
+        "kind": each.request.kind,
+        "messages": [
+            {"role": role, "content": content}
+            for role, content in each.request.messages
+        ],
+        "schema": each.request.schema,
+        "query": each.request.query,
+        "texts": list(each.request.texts),
+    }
+
+
+def _lines(each: Example) -> Iterator[str]:
+    request = each.request
+    n = f"{each.requests:,} {'request' if each.requests == 1 else 'requests'}"
+    yield f"=== {each.stage}: {n} of this form, such as task {each.task} ({each.key})"
+    for role, content in request.messages:
+        yield f"--- {role}"
+        yield content
+    if request.schema is not None:
+        yield "--- schema of the reply"
+        yield request.schema
+    if request.query is not None:
+        yield "--- query"
+        yield request.query
+    for number, content in enumerate(request.texts, start=1):
+        yield f"--- text {number}"
+        yield content

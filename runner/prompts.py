@@ -1,0 +1,327 @@
+"""Prompts as data: named texts with placeholders, shipped with a job or a user's own.
+
+A job declares a `PromptCatalog`: which blocks it sends, the parts of each block, and
+the placeholders that each part offers. The wording is in a TOML file beside the job. A
+user's file has the same form and replaces any of the texts; one that stands higher up
+holds for all blocks below it that have none of their own in the same file.
+
+A placeholder is a word in braces, such as `{paper}`; `{{paper}}` is the word in braces.
+Other braces, as in JSON, stand for themselves. What replaces a placeholder is never
+searched for placeholders again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import tomli_w
+
+from runner.errors import DatasetError
+from runner.request import Message, Part
+
+USUAL_PROFILE: Final = "siftlog"
+"""The profile whose prompts are the shipped ones."""
+
+_PLACEHOLDER: Final = re.compile(
+    r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{\s*(?P<name>[A-Za-z_][\w.-]*)\s*\}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placeholder:
+    """A value that a prompt can show."""
+
+    name: str
+    meaning: str
+    needed: bool = False  #: a text without it would ask about nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptBlock:
+    """What one kind of request says: a stage, or one of several forms of a stage."""
+
+    name: str  #: dotted, the stage first, such as "question.choice"
+    meaning: str  #: when it is sent
+    parts: Mapping[str, tuple[Placeholder, ...]]
+    """What each part offers. `system` and `user` are messages; others are texts that
+    the job puts into them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptBook:
+    """A text for every part of every block of a job."""
+
+    texts: Mapping[str, str]  #: by "block.part"
+
+    def text(self, name: str, /, **values: str | Part) -> str:
+        """One text with its placeholders filled in."""
+        return "".join(part.text for part in self.parts(name, **values))
+
+    def parts(self, name: str, /, **values: str | Part) -> tuple[Part, ...]:
+        """One text as parts of a message: one ends after each value that is a `Part`.
+
+        Args:
+            name: "block.part".
+            values: of the placeholders that the text offers.
+        """
+        parts: list[Part] = []
+        waiting = ""
+        for literal, placeholder in _pieces(self.texts[name]):
+            value = values[placeholder] if placeholder else ""
+            if isinstance(value, Part):
+                text = f"{waiting}{literal}{value.text}"
+                parts.append(Part(text=text, cache=value.cache))
+                waiting = ""
+            else:
+                waiting += f"{literal}{value}"
+        return (*parts, Part(text=waiting)) if waiting or not parts else (*parts,)
+
+    def messages(self, block: str, /, **values: str | Part) -> tuple[Message, ...]:
+        """A whole prompt; without a system message where that text is empty."""
+        system = self.text(f"{block}.system", **values)
+        user = Message(role="user", parts=self.parts(f"{block}.user", **values))
+        if not system:
+            return (user,)
+        return (Message(role="system", parts=(Part(text=system),)), user)
+
+    def instructions(self) -> tuple[str, ...]:
+        """All that is ever said beside the data: the texts without placeholders."""
+        found = (
+            "".join(literal for literal, _ in _pieces(text))
+            for text in self.texts.values()
+        )
+        return tuple(dict.fromkeys(text for text in found if text.strip()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PromptCatalog:
+    """The prompts that a job has: what can be replaced, and the shipped wording."""
+
+    job: str
+    file: Path  #: the shipped wording
+    blocks: tuple[PromptBlock, ...]
+    profiles: Mapping[str, Path] = field(default_factory=dict)
+    """Files that replace some of the texts under a profile."""
+
+    def shipped(self, profile: str = USUAL_PROFILE) -> PromptBook:
+        """The prompts of a profile."""
+        return _shipped(self, profile)
+
+    def book(self, file: Path | None, profile: str = USUAL_PROFILE) -> PromptBook:
+        """The prompts of a run.
+
+        Args:
+            file: replaces any of the texts; None: the shipped ones.
+            profile: whose prompts hold for what the file leaves out.
+
+        Raises:
+            DatasetError: the file cannot be read, or a text in it does not fit.
+        """
+        base = self.shipped(profile)
+        if file is None:
+            return base
+        return PromptBook(texts={**base.texts, **self.read(file)})
+
+    def read(self, file: Path) -> dict[str, str]:
+        """The texts of a file by "block.part", each checked."""
+        written = dict(_leaves(file, _decoded(file)))
+        if not written:
+            raise DatasetError(
+                f"{file}: there is no prompt in it; {self._where} to start from."
+            )
+        texts: dict[str, str] = {}
+        used: set[str] = set()
+        for block in self.blocks:
+            for part, offers in block.parts.items():
+                place = _nearest_place(block.name, part, written)
+                if place is not None:
+                    used.add(place)
+                    _check(file, place, written[place], offers)
+                    texts[f"{block.name}.{part}"] = written[place]
+        self._refuse_unknown(file, [name for name in written if name not in used])
+        return texts
+
+    def _refuse_unknown(self, file: Path, names: list[str]) -> None:
+        known = {
+            place
+            for block in self.blocks
+            for part in block.parts
+            for place in _places(block.name, part)
+        }
+        for name in names:
+            if name in known:
+                continue  # all blocks below it have texts of their own
+            near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)
+            raise DatasetError(
+                f"{file}: {self.job} has no prompt {name}; the nearest is {near[0]} "
+                f"({self._where})."
+            )
+
+    @property
+    def _where(self) -> str:
+        return f"siftlog prompts {self.job} prints the shipped ones"
+
+
+@cache
+def _shipped(catalog: PromptCatalog, profile: str) -> PromptBook:
+    texts = catalog.read(catalog.file)
+    if profile in catalog.profiles:
+        texts |= catalog.read(catalog.profiles[profile])
+    return PromptBook(texts=texts)
+
+
+def _decoded(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise DatasetError(f"{file}: {error.strerror} (check the path).") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DatasetError(
+            f"{file} is not a TOML file of prompts: {error} (a text of several lines "
+            "stands between ''' and ''')."
+        ) from error
+
+
+def _leaves(
+    file: Path, table: Mapping[str, Any], above: str = ""
+) -> Iterator[tuple[str, str]]:
+    """The texts of nested tables by their dotted names."""
+    for key, value in table.items():
+        name = f"{above}.{key}" if above else key
+        if isinstance(value, dict):
+            yield from _leaves(file, value, name)
+        elif isinstance(value, str):
+            yield name, value
+        else:
+            raise DatasetError(
+                f"{file}: {name} is not a text (put what it says in quotes)."
+            )
+
+
+def _places(block: str, part: str) -> Iterator[str]:
+    """Where the text of a part may stand in a file, its own place first."""
+    return (f"{above}.{part}" if above else part for above in _above(block))
+
+
+def _nearest_place(block: str, part: str, written: Mapping[str, str]) -> str | None:
+    return next((place for place in _places(block, part) if place in written), None)
+
+
+def _check(file: Path, name: str, text: str, offers: tuple[Placeholder, ...]) -> None:
+    """Refuse a placeholder that is not offered, and the lack of one that is needed."""
+    offered = [each.name for each in offers]
+    shown = {placeholder for _, placeholder in _pieces(text) if placeholder}
+    for word in shown:
+        if word in offered:
+            continue
+        near = difflib.get_close_matches(word, offered, n=1, cutoff=0.0)
+        nearest = f"the nearest is {{{near[0]}}}" if near else "it offers none"
+        raise DatasetError(
+            f"{file}: prompt {name} has the placeholder {{{word}}}, which is not "
+            f"offered there; {nearest} (write {{{{{word}}}}} for the word in braces)."
+        )
+    for each in offers:
+        if each.needed and each.name not in shown:
+            raise DatasetError(
+                f"{file}: prompt {name} lacks the placeholder {{{each.name}}}: "
+                f"{each.meaning}."
+            )
+
+
+@lru_cache(maxsize=256)
+def _pieces(text: str) -> tuple[tuple[str, str], ...]:
+    """A text as pairs: what stands as it is, and the placeholder after it, if any."""
+    pieces: list[tuple[str, str]] = []
+    waiting, at = "", 0
+    for found in _PLACEHOLDER.finditer(text):
+        waiting += text[at : found.start()]
+        at = found.end()
+        if found["literal"]:
+            waiting += f"{{{found['literal']}}}"
+        else:
+            pieces.append((waiting, found["name"]))
+            waiting = ""
+    return (*pieces, (waiting + text[at:], ""))
+
+
+def written(catalog: PromptCatalog, book: PromptBook) -> str:
+    """A book as a file that `PromptCatalog.read` takes, with what each text offers.
+
+    A text that all blocks under one name share stands there once.
+    """
+    lines = [
+        f"# The prompts of {catalog.job} (siftlog run {catalog.job} --prompts FILE).",
+        "# {word} is a placeholder, {{word}} the word in braces. A text that is left",
+        "# out stays as shipped.",
+    ]
+    meanings = {block.name: block.meaning for block in catalog.blocks}
+    for name, parts in tables(catalog, book).items():
+        lines.append("")
+        if name in meanings:
+            lines.append(f"# {name}: {meanings[name]}")
+        if name:
+            lines.append(f"[{name}]")
+        for part, (text, offers) in parts.items():
+            lines += (f"# {{{each.name}}}: {each.meaning}" for each in offers)
+            lines.append(_assigned(part, text))
+    return "\n".join(lines) + "\n"
+
+
+Table: TypeAlias = dict[str, tuple[str, tuple[Placeholder, ...]]]
+"""By part: its text, and what it offers."""
+
+
+def tables(catalog: PromptCatalog, book: PromptBook) -> dict[str, Table]:
+    """The tables of a file, each before those below it; "" is the top of the file."""
+    tables: dict[str, Table] = {}
+    for block in catalog.blocks:
+        for above in reversed([*_above(block.name)]):
+            tables.setdefault(above, {})
+        for part, offers in block.parts.items():
+            text = book.texts[f"{block.name}.{part}"]
+            place = _shared_place(catalog, book, block.name, part)
+            tables[place].setdefault(part, (text, offers))
+    return {name: table for name, table in tables.items() if table}
+
+
+def _shared_place(
+    catalog: PromptCatalog, book: PromptBook, block: str, part: str
+) -> str:
+    """The highest name under which all blocks with a part have the same text of it."""
+    place, text = block, book.texts[f"{block}.{part}"]
+    for above in _above(block):
+        below = [
+            each.name
+            for each in catalog.blocks
+            if part in each.parts and above in _above(each.name)
+        ]
+        if any(book.texts[f"{name}.{part}"] != text for name in below):
+            break
+        if len(below) > 1:
+            place = above
+    return place
+
+
+def _above(block: str) -> Iterator[str]:
+    """A block's own name, those above it, and "" for the top."""
+    while block:
+        yield block
+        block = block.rpartition(".")[0]
+    yield ""
+
+
+def _assigned(part: str, text: str) -> str:
+    """A text as a line of TOML: as it stands where that can be, else with escapes."""
+    is_plain = all(each in "\n\t" or each.isprintable() for each in text)
+    if not is_plain or "'''" in text or text.endswith("'"):
+        return tomli_w.dumps({part: text}).rstrip("\n")
+    if "\n" in text or "'" in text:
+        return f"{part} = '''\n{text}'''"
+    return f"{part} = '{text}'"

@@ -89,7 +89,9 @@ class Answers(Protocol):
 class Job(Protocol):
     """What a job offers; see `jobs/paper_investigation` for a whole one.
 
-    Optional: `reaches(dataset)`, the names of the stages that its plan can reach;
+    Optional: `admit(dataset)`, which raises `DatasetError` for data that a new run
+    should not ask about, though it may be scored;
+    `reaches(dataset)`, the names of the stages that its plan can reach;
     `item(dataset, spec)`, the paper or post that a first-stage spec is about, where
     several specs that do not gather are about one: a shard gets all of them or none;
     `replicates(settings)`, how often each item is asked where nobody says it;

@@ -138,7 +138,10 @@ def decoded(text: str | None) -> Mapping[str, Any]:
 
 
 def json_object(value: object) -> str | None:
-    """A table, or JSON text of one, as compact JSON with sorted keys.
+    """A table, or JSON text of one, as compact JSON in the order that was written.
+
+    The order is kept because it can matter: a server's own field for a schema, such as
+    `guided_json`, says in which order a reply is written.
 
     Raises:
         ValueError: it is neither.
@@ -150,7 +153,7 @@ def json_object(value: object) -> str | None:
             raise ValueError(f"{value!r} is not JSON ({error})") from None
     if not isinstance(value, dict):
         raise ValueError('this is not an object, such as {"name": "value"}')  # noqa: TRY004 - pydantic wants it
-    return json.dumps(value, sort_keys=True, separators=(",", ":")) if value else None
+    return json.dumps(value, separators=(",", ":")) if value else None
 
 
 def check_body(text: str | None) -> str | None:

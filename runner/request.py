@@ -39,7 +39,7 @@ class Schema:
     """A JSON schema that the content of the reply should follow."""
 
     name: str  #: letters, digits, "_" and "-"; shown to the provider
-    json: str  #: the schema as compact JSON with sorted keys
+    json: str  #: compact JSON, its properties in the order of the reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

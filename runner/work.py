@@ -29,10 +29,23 @@ class Work:
         return as_json(self.settings)
 
 
-def load_work(job: Job, settings: BaseModel) -> Work:
-    """Load and validate all inputs; raise `DatasetError` naming file and row."""
+def load_work(job: Job, settings: BaseModel, *, starts: bool = False) -> Work:
+    """Load and validate all inputs.
+
+    Args:
+        job: the job.
+        settings: its settings.
+        starts: a new run is to ask about the data, which the job may refuse.
+
+    Raises:
+        DatasetError: an input is off (names file and row), or is no data to start from.
+    """
     with calling(job, "load"):
         dataset = job.load(settings)
+    admit = getattr(job, "admit", None)
+    if starts and admit is not None:
+        with calling(job, "admit"):
+            admit(dataset)
     return Work(
         job=job,
         settings=settings,

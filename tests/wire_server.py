@@ -37,7 +37,8 @@ class Heard:
 
     path: str
     headers: dict[str, str]  #: names in lower case
-    body: Any
+    body: Any  #: JSON; None where it is of another type
+    raw: bytes = b""  #: the body as it came
 
 
 Speech: TypeAlias = Said | Callable[[Heard], Said]
@@ -95,8 +96,9 @@ class WireServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1]
-        asked = json.loads(body) if body else None
-        heard = Heard(path=path, headers=headers, body=asked)
+        is_json = "json" in headers.get("content-type", "json")
+        asked = json.loads(body) if body and is_json else None
+        heard = Heard(path=path, headers=headers, body=asked, raw=body)
         self.heard.append(heard)
         last = len(self._replies) == 1
         said = self._replies[0] if last else self._replies.pop(0)

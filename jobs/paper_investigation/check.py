@@ -63,6 +63,7 @@ def _lines(result: Check) -> Iterator[str]:
         f"{bench.papers_with_repeats:,} papers repeat one"
     )
     yield f"           {_counts(bench.classes)}"
+    yield f"kinds      {_counts(bench.kinds)}"
     yield (
         f"questions  {questions.total:,} about {questions.papers:,} papers: "
         f"{_counts(questions.pipelines)}"

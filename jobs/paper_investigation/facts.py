@@ -34,6 +34,7 @@ class BenchFacts:
     distinct_fold: int  #: per paper, summed; letter case and signs folded
     distinct_keep: int
     classes: Mapping[str, int]  #: of the distinct ones under the present settings
+    kinds: Mapping[str, int]  #: of the same, finer, without those that do not occur
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +90,13 @@ def bench_facts(dataset: Dataset) -> BenchFacts:
     sizes = [len(paper.variants) for paper in dataset.bench]
     kept = [len(naming.distinct(p.variants, "keep")) for p in dataset.bench]
     folded = [len(naming.distinct(p.variants, "fold")) for p in dataset.bench]
-    classes = Counter(
-        naming.variant_class(variant)
+    truth = [
+        variant
         for paper in dataset.bench
         for variant in linking.truth(dataset, paper.pmcid)
-    )
+    ]
+    classes = Counter(map(naming.variant_class, truth))
+    kinds = Counter(map(naming.variant_kind, truth))
     return BenchFacts(
         papers=len(dataset.bench),
         with_text=sum(paper.pmcid in dataset.papers for paper in dataset.bench),
@@ -105,6 +108,7 @@ def bench_facts(dataset: Dataset) -> BenchFacts:
         distinct_fold=sum(folded),
         distinct_keep=sum(kept),
         classes={name: classes[name] for name in naming.VARIANT_CLASSES},
+        kinds={name: kinds[name] for name in naming.VARIANT_KINDS if kinds[name]},
     )
 
 

@@ -17,7 +17,8 @@ def request(dataset: Dataset, task: Task) -> ChatRequest:
     """The request of *task*: system, then the paper, then what is asked of it."""
     settings, book = dataset.settings, dataset.prompts
     if task.stage == "extract":
-        prompt, shown = "extract", {}
+        listed = book.text(f"extract.reference_{settings.reference_alleles}")
+        prompt, shown = "extract", {"reference_alleles": listed}
         schema, max_tokens = schemas.VARIANTS, settings.max_tokens_extract
     elif task.stage == "batch":
         questions = batch_of(dataset, task)

@@ -1,8 +1,9 @@
 """The JSON schemas that replies should follow, one per kind of request.
 
 Strict in the sense of the endpoints that enforce them: every property is required and
-no other is allowed. An endpoint may put its schema before the messages, so each one
-costs a prompt prefix of its own; there are four and no more.
+no other is allowed. Properties stand in the order in which they are to be answered,
+which endpoints and models follow. An endpoint may put its schema before the messages,
+so each one costs a prompt prefix of its own; there are four and no more.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ def _closed(**properties: Any) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
-        "required": sorted(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
 
 def _schema(name: str, body: dict[str, Any]) -> Schema:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return Schema(name=name, json=text)
+    return Schema(name=name, json=json.dumps(body, separators=(",", ":")))
 
 
 _TEXT = {"type": "string"}

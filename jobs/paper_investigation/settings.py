@@ -87,6 +87,10 @@ class Settings(Profiled):
     variant_link: Link = Field(
         "split", description="whether a joined variant field links by its parts"
     )
+    reference_alleles: Literal["list", "leave_out"] = Field(
+        "list",
+        description="whether the prompt asks for reference alleles such as CYP2C19*1",
+    )
     max_questions_per_variant: int = Field(0, ge=0, description="0: all")
     batch_questions: bool = Field(
         default=False, description="ask a variant's questions together"

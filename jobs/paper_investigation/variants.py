@@ -1,4 +1,4 @@
-"""Variant names: one spelling per variant, its class, and the parts of a joined field.
+"""Variant names: one spelling a variant, its class and kind, parts of a joined field.
 
 Two variants are the same when their normalised forms are equal. Nothing here knows a
 synonym or adds a prefix: "HLA-B*58:01" and "B*58:01" stay two variants.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from jobs.paper_investigation.settings import Case
@@ -25,6 +25,42 @@ _CLASS_RULES: tuple[tuple[VariantClass, re.Pattern[str]], ...] = (
 
 VARIANT_CLASSES: tuple[VariantClass, ...] = tuple(name for name, _ in _CLASS_RULES)
 """In display order."""
+
+VariantKind: TypeAlias = Literal[
+    "rsID",
+    "star_allele",
+    "reference_allele",
+    "HLA",
+    "phenotype",
+    "activity",
+    "gene_presence",
+    "other_allele",
+]
+
+VARIANT_KINDS: Mapping[VariantKind, str] = {
+    "rsID": "variants by reference number, such as rs9923231",
+    "star_allele": "star alleles other than the reference, such as CYP2C19*2",
+    "reference_allele": "reference alleles, such as CYP2C19*1 or G6PD B (reference)",
+    "HLA": "HLA alleles, such as HLA-B*57:01",
+    "phenotype": "metabolizer and acetylator phenotypes",
+    "activity": "activity of a gene's product, such as G6PD deficiency",
+    "gene_presence": "presence or absence of a whole gene, such as GSTM1 null",
+    "other_allele": "alleles by name or by nucleotide change",
+}
+"""The kinds that curated lists hold and the prompt asks for, in display order.
+
+They are finer than the classes: a list that leaves out all reference alleles, or all of
+the class "other", is recognised by its recall of them.
+"""
+
+_REFERENCE = re.compile(r"\(reference\)", re.IGNORECASE)
+_ALLELES = re.compile(r"\*\w+")
+_PRESENCE = re.compile(r"\bnull\b", re.IGNORECASE)
+_ACTIVITY = re.compile(
+    r"\bdeficien(?:t|cy)\b"
+    r"|\b(?:no|low|intermediate|normal|high|decreased|increased)[ -]activity\b",
+    re.IGNORECASE,
+)
 
 # Typesetters' signs for one and the same character: hyphens, en and em dashes, the
 # minus sign and the full-width hyphen; the asterisk operator, the full-width asterisk,
@@ -60,6 +96,26 @@ def variant_class(text: str) -> VariantClass:
     "CYP2D6*4 poor metabolizer" names an allele before it names a phenotype.
     """
     return next(name for name, pattern in _CLASS_RULES if pattern.search(text))
+
+
+def variant_kind(text: str) -> VariantKind:
+    """The kind of variant that a normalised *text* names, whatever its letter case.
+
+    >>> variant_kind("cyp2c19*1"), variant_kind("cyp2c19*17"), variant_kind("*1/*2")
+    ('reference_allele', 'star_allele', 'star_allele')
+    """
+    match variant_class(text):
+        case "star_allele":
+            is_reference = set(_ALLELES.findall(text)) == {"*1"}
+            return "reference_allele" if is_reference else "star_allele"
+        case "other":
+            if _REFERENCE.search(text):
+                return "reference_allele"
+            if _PRESENCE.search(text):
+                return "gene_presence"
+            return "activity" if _ACTIVITY.search(text) else "other_allele"
+        case kind:
+            return kind
 
 
 def parts(field: str, case: Case) -> tuple[str, ...]:

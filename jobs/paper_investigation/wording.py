@@ -49,7 +49,21 @@ WORDING: Final = PromptCatalog(
         PromptBlock(
             name="extract",
             meaning="which variants does the paper study",
-            parts={"system": (), "user": (_PAPER, _FORM), **_FORMS},
+            parts={
+                "system": (),
+                "user": (
+                    _PAPER,
+                    Placeholder(
+                        name="reference_alleles",
+                        meaning="reference_list or reference_leave_out, by the "
+                        "setting reference_alleles",
+                    ),
+                    _FORM,
+                ),
+                **_FORMS,
+                "reference_list": (),
+                "reference_leave_out": (),
+            },
         ),
         _asking("question.choice", "a sentence with a gap and four options"),
         _asking("question.association", "p-value and significance of an association"),

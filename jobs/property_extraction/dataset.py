@@ -10,7 +10,7 @@ from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.inputs.papers import Papers
 from jobs.property_extraction.inputs.tables import Clusters, SpaceGroups
 from jobs.property_extraction.row import TruthRow
-from jobs.property_extraction.rubric import Rubric
+from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
 from jobs.property_extraction.wording import WORDING
@@ -46,6 +46,22 @@ class Dataset:
     def canonical(self) -> frozenset[str]:
         """Names of truth and rubric: right as they are."""
         return canonical_names(self.truth, self.rubric)
+
+    @property
+    def listed(self) -> tuple[Property, ...]:
+        """The properties that an extraction's prompt lists, if it lists any.
+
+        Where the truth says which are wanted, they are those of all its papers: which
+        of them one paper has is for the model to find.
+        """
+        described = self.rubric.properties
+        if self.settings.properties != "truth":
+            return tuple(described.values())
+        names = dict.fromkeys(row.name for row in self.truth)
+        return tuple(
+            described.get(name) or Property(name=name, kind=Kind.EXACT)
+            for name in names
+        )
 
     def __post_init__(self) -> None:
         found: dict[str, list[int]] = {}

@@ -25,6 +25,7 @@ Compositions: TypeAlias = Literal["auto", "on", "leave_out"]
 Unparsed: TypeAlias = Literal["text", "no_match"]
 SameName: TypeAlias = Literal["guard", "keep"]
 Names: TypeAlias = Literal["free", "listed"]
+Wanted: TypeAlias = Literal["all", "rubric", "truth"]
 NameMatch: TypeAlias = Literal["exact", "fold"]
 Grounding: TypeAlias = Literal["none", "near", "grounded"]
 Review: TypeAlias = Literal["top", "all"]
@@ -127,6 +128,11 @@ class Settings(Profiled):
 
     names: Names = Field(
         "free", description="free, or listed: the prompt holds the names to use"
+    )
+    properties: Wanted = Field(
+        "all",
+        description="properties that the prompt asks for: all, or those alone that "
+        "the rubric or the truth names",
     )
     max_chars: int = Field(
         0, ge=0, description="longest piece of a paper in a prompt; 0: whole papers"

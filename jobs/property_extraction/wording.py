@@ -58,6 +58,23 @@ WORDING: Final = PromptCatalog(
             parts={"system": (_QUOTE_CHARS,), "user": (_NAMES, _PAPER)},
         ),
         PromptBlock(
+            name="extract.wanted",
+            meaning="which values does a paper report of the properties that the "
+            "rubric or the truth names (properties=rubric, truth)",
+            parts={
+                "system": (
+                    _QUOTE_CHARS,
+                    Placeholder(
+                        name="naming",
+                        meaning="naming_free or naming_listed, by the setting names",
+                    ),
+                ),
+                "user": (_NAMES, _PAPER),
+                "naming_free": (),
+                "naming_listed": (),
+            },
+        ),
+        PromptBlock(
             name="requote",
             meaning="where does the paper say values whose quotes are not in it",
             parts={"system": (_QUOTE_CHARS,), "user": (_PAPER, _ROWS)},

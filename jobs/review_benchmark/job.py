@@ -68,6 +68,11 @@ class ReviewBenchmark(Job):
             return extracted.load(settings)
         return load.load(settings)
 
+    def admit(self, dataset: Dataset | Extract) -> None:
+        """Refuse to search by a review's title alone, unless that is asked for."""
+        if isinstance(dataset, Dataset):
+            load.admit(dataset)
+
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""
         if settings.extract is not None:

@@ -6,9 +6,12 @@ on its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+_NO_WORD = re.compile(r"\W+")
 
 PICO = ("population", "intervention", "comparison", "outcome")
 """The parts of a question: fields of `Pico`."""
@@ -61,3 +64,18 @@ class Review:
     date_range: tuple[int, int] | None = None  #: years, both inclusive
     further: Mapping[str, Any] = field(default_factory=dict)
     """Fields that siftlog does not know; written back as they came."""
+
+    @property
+    def is_title_alone(self) -> bool:
+        """Whether nothing beside the title says what the review asks for.
+
+        Published lists of studies often repeat the title in place of the question.
+        """
+        parts = () if self.pico is None else (getattr(self.pico, each) for each in PICO)
+        if any((*self.inclusion, *self.exclusion, *parts)):
+            return False
+        question, title = (
+            _NO_WORD.sub(" ", text.casefold()).strip()
+            for text in (self.question, self.title)
+        )
+        return question == title

@@ -89,6 +89,11 @@ class Settings(BaseModel):
     use_date_range: bool = Field(
         default=True, description="search the review's years alone"
     )
+    title_criteria: bool = Field(
+        default=False,
+        description="search by a review's title where nothing else says what it "
+        "asks for; otherwise such a run is refused",
+    )
     exclude_reviews: bool = Field(
         default=True, description="never offer the review itself as a paper"
     )

@@ -54,6 +54,10 @@ class Screening(Job):
         """Read and validate all inputs."""
         return load.load(settings)
 
+    def admit(self, dataset: Dataset) -> None:
+        """Refuse to screen by a review's title alone, unless that is asked for."""
+        load.admit(dataset)
+
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The folders that `load` reads."""
         return load.inputs(settings)

@@ -116,12 +116,17 @@ class Settings(BaseModel):
     criteria_source: Literal["auto", "file", "llm"] = Field(
         "auto", description="auto: the first there is of file, abstract, title"
     )
+    title_criteria: bool = Field(
+        default=False,
+        description="screen by a review's title where nothing else says what it "
+        "asks for; otherwise such a run is refused",
+    )
     show_ids: bool = Field(default=False, description="show papers' ids to the model")
     show_year: bool = Field(default=True, description="show papers' years")
     max_prompt_tokens: int = Field(
         24000, ge=1, description="longest prompt, by estimate; others are skipped"
     )
-    max_output_tokens: int = Field(512, ge=1, description="longest reply, in tokens")
+    max_output_tokens: int = Field(1024, ge=1, description="longest reply, in tokens")
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

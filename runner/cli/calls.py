@@ -92,7 +92,7 @@ def _start(
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
-    work = load_work(job, session.startable(job, settings))
+    work = load_work(job, session.startable(job, settings), starts=True)
     session.say_findings(work)
     options = session.new_run_options(work, given, file)
     collector.calm()

@@ -24,7 +24,7 @@ def estimated(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> 
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, list(words), given, file)
-    work = load_work(job, session.startable(job, settings))
+    work = load_work(job, session.startable(job, settings), starts=True)
     options = session.new_run_options(work, given, file)
     count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
     for said in remarks(work, options):

@@ -114,7 +114,7 @@ def _work(file: MatrixFile, place: str, job: Job, values: Mapping[str, Any]) -> 
         )
         settings = getattr(job, "with_sample", lambda given: given)(settings)
         getattr(job, "require", lambda _: None)(settings)
-        return load_work(job, settings)
+        return load_work(job, settings, starts=True)
     except RunnerError as error:
         raise type(error)(f"{file.path}, {place}, settings: {error}") from error
 

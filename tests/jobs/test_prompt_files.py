@@ -35,6 +35,8 @@ RUNS = {
     "property-extraction": [
         ["--names=free", "--requote=1"],
         ["--names=listed", PLAIN],
+        ["--properties=truth"],
+        ["--properties=rubric", "--names=listed", PLAIN],
         ["--mode=verify"],
         ["--mode=verify", "--set=verify=choice", PLAIN],
     ],
@@ -48,6 +50,7 @@ RUNS = {
         [PLAIN],
         ["--profile=clinpgx-qa"],
         ["--batch-questions=true"],
+        ["--mode=extract", "--reference-alleles=leave_out"],
         CLOSED,
         [*CLOSED, "--batch-questions=true"],
     ],

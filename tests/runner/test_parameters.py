@@ -16,6 +16,7 @@ from runner.terms import USUAL_ROOM, terms_of
 from runner.testing import ToyJob, ToySettings
 from runner.wire import encode_chat, encode_embed, encode_rerank, skeleton
 from runner.wire.anthropic import encode_messages
+from runner.wire.responses import encode_responses
 
 PIN = {"provider": {"order": ["Together"], "allow_fallbacks": False}}
 TEMPLATE = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -69,6 +70,19 @@ def test_what_is_set_is_a_field_of_the_body_and_part_of_the_hash(
     assert (skeleton(replace(REQUEST, parameters=found), "m").sha256 == before) is (
         not fields
     )
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_further_fields_are_sent_in_the_order_in_which_they_are_written(
+    *, as_text: bool
+) -> None:
+    form = {"properties": {"reason": {}, "answer": {}}, "additionalProperties": False}
+    body = {"guided_json": form, "a": 1}
+    found = parameters(extra_body=json.dumps(body) if as_text else body)
+    written = json.dumps(body, separators=(",", ":"))[1:-1]
+    chat = replace(REQUEST, parameters=found)
+    for encode in (encode_chat, encode_responses, encode_messages):
+        assert written.encode() in encode(chat, "m")
 
 
 def test_a_request_without_any_of_them_keeps_the_hash_of_earlier_siftlogs() -> None:

@@ -54,8 +54,8 @@ def _assessment(sentences: Sequence[str], criterion: str) -> dict[str, Any]:
     most = max(scores, default=0.0)
     rated = [(n, round(100 * s / most)) for n, s in enumerate(scores, 1) if s > 0]
     return {
-        "evidence_probability": round(100 * (1 - math.exp(-most / 2))),
         "sentences": [{"n": n, "relevance": rate} for n, rate in rated if rate > 0],
+        "evidence_probability": round(100 * (1 - math.exp(-most / 2))),
     }
 
 

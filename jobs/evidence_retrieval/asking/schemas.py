@@ -1,7 +1,9 @@
 """The JSON schemas that replies should follow, one per kind of chat.
 
 An endpoint may put its schema before the messages, so each one costs a prompt prefix of
-its own. What the classes say of themselves is sent along.
+its own. The fields are answered in the order in which they are declared: the criterion,
+the sentences, and only then the probability that rests on them. The docstrings of the
+classes are sent along.
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ class Evidence(BaseModel):
 
 
 class Assessed(BaseModel):
-    """Whether there is evidence, and which sentences it is."""
+    """Which sentences are evidence, and how likely it is that there is any."""
 
-    evidence_probability: Percent
     sentences: list[Evidence]
+    evidence_probability: Percent
 
 
 class AssessedCriterion(BaseModel):
-    """Whether there is evidence for the criterion of that id, and which it is."""
+    """The same for the criterion of that id."""
 
     id: str
-    evidence_probability: Percent
     sentences: list[Evidence]
+    evidence_probability: Percent
 
 
 class AssessedPost(BaseModel):

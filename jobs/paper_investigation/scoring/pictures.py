@@ -50,6 +50,7 @@ def figures(
             yield counted.ceiling()
         yield from counted.differences(pairs)
         yield _classes(rates)
+        yield _kinds(rates)
     tallies = [survey.tallies[model] for model in names]
     asked = [
         name
@@ -136,19 +137,37 @@ def _averages(rates: _Rates, paths: Sequence[str]) -> Figure:
 
 
 def _classes(rates: _Rates) -> Figure:
-    every = dict.fromkeys(path for own in rates.models.values() for path in own)
-    paths = [
-        path for path in every if path.startswith("class.") and path.endswith(".recall")
-    ]
-    words = {path: path.split(".")[1] for path in paths}
+    words = _recalls(rates, "class")
     words[ALL_CLASSES] = "all"
     return Figure(
         name="classes",
         title="Recall by class of variant",
         caption="Truth variants that were listed, over all of the class, in papers "
         f"whose list could be read; n is the number of truth variants.{rates.more}",
-        panels=(rates.panel(words, rates.bars(paths), "recall"),),
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
     )
+
+
+def _kinds(rates: _Rates) -> Figure:
+    words = _recalls(rates, "kind")
+    return Figure(
+        name="kinds",
+        title="Recall by kind of variant",
+        caption="Truth variants that were listed, over all of the kind, in papers "
+        "whose list could be read, with percentile bootstrap intervals by paper; n is "
+        f"the number of truth variants.{rates.more}",
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
+    )
+
+
+def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
+    """The recalls below *prefix* by path, with what each is of."""
+    every = dict.fromkeys(path for own in rates.models.values() for path in own)
+    return {
+        path: path.split(".")[1]
+        for path in every
+        if path.startswith(f"{prefix}.") and path.endswith(".recall")
+    }
 
 
 def _pipelines(rates: _Rates, asked: Sequence[str]) -> Figure:

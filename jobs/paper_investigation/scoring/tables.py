@@ -16,7 +16,7 @@ from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.tallies.flips import flips
 from jobs.paper_investigation.tallies.grounded import Grounding
-from jobs.paper_investigation.variants import variant_class
+from jobs.paper_investigation.variants import variant_class, variant_kind
 from runner.reply import ParseFailure
 from runner.scorecard import Cell, Row, Table
 
@@ -82,6 +82,7 @@ def _variants(paper: MarkedPaper, sources: Sources) -> Iterator[Cells]:
             sum(marked.judgement is not None for marked in asked),
             sum(marked.is_right for marked in asked),
             accuracies.get(variant),
+            variant_kind(variant),
         )
 
 
@@ -223,6 +224,7 @@ SHEETS: tuple[Sheet, ...] = (
             "questions",
             "correct",
             "accuracy",
+            "kind",
         ),
         _variants,
         "One row a truth or predicted variant; grounded: it stands in the text.",

@@ -165,6 +165,12 @@ COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
 REMARKS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("avg_paper_score~missing_as_wrong", "score with missing as wrong", fixed),
     ("questions_hidden", "questions that whole links hide", str),
+    ("kind.reference_allele.recall", "recall of reference alleles", fixed),
+    (
+        "avg_variant_recall~without_reference_alleles",
+        "variant recall without reference alleles",
+        fixed,
+    ),
     ("avg_paper_score~sd", "SD of the score over replicates", fixed),
     ("replicates.same_answers", "same answer in all replicates", fixed),
     ("replicates.jaccard", "overlap of the replicates' lists", fixed),

@@ -1,4 +1,4 @@
-"""What extraction finds and misses, by class of variant and by number of variants.
+"""What extraction finds and misses, by class, kind and number of variants.
 
 Precision is a lower bound: the truth lists the variants with an annotated association,
 not all that a study genotyped.
@@ -6,17 +6,26 @@ not all that a study genotyped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from jobs.metrics import mean, ratio
+from jobs.metrics import Ratio, mean, mean_of, ratio
 from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.tallies.figures import UNPARSED
-from jobs.paper_investigation.tallies.measure import Measure, count, rate
+from jobs.paper_investigation.tallies.measure import (
+    Measure,
+    count,
+    mean_over_papers,
+    rate,
+)
 from jobs.paper_investigation.variants import (
     VARIANT_CLASSES,
+    VARIANT_KINDS,
     VariantClass,
+    VariantKind,
     variant_class,
+    variant_kind,
 )
 
 SIZES: Mapping[str, range] = {
@@ -54,6 +63,22 @@ class Hits:
         return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
 
 
+@dataclass(slots=True, kw_only=True)
+class Kinds:
+    """Truth variants of one paper by kind, summed over its replicates."""
+
+    recalled: Counter[VariantKind] = field(default_factory=Counter)
+    truth: Counter[VariantKind] = field(default_factory=Counter)
+
+    @property
+    def recall_of_others(self) -> float | None:
+        """Recall of all but reference alleles; undefined where there are no others."""
+        return ratio(
+            self.recalled.total() - self.recalled["reference_allele"],
+            self.truth.total() - self.truth["reference_allele"],
+        )
+
+
 class Extraction:
     """The extracted variants of one model."""
 
@@ -61,6 +86,7 @@ class Extraction:
         self.classes: dict[VariantClass, Hits] = {n: Hits() for n in VARIANT_CLASSES}
         self.parsed = 0
         self.unparsed = 0
+        self._kinds: dict[str, Kinds] = {}  #: by paper
         self._sizes: dict[str, list[tuple[float, float | None]]] = {
             n: [] for n in SIZES
         }
@@ -72,9 +98,13 @@ class Extraction:
                 self._add_unparsed(paper)
             return
         self.parsed += 1
+        kinds = self._kinds.setdefault(paper.record.pmcid, Kinds())
         for variant in paper.truth:
             hits = self.classes[variant_class(variant)]
+            kind = variant_kind(variant)
+            kinds.truth[kind] += 1
             if variant in paper.predicted:
+                kinds.recalled[kind] += 1
                 hits.tp += 1
             else:
                 hits.fn += 1
@@ -103,8 +133,12 @@ class Extraction:
             fn_unparsed_raw=sum(hits.fn_unparsed_raw for hits in every),
         )
 
-    def measures(self) -> Iterator[Measure]:
-        """The figures of each class that occurs, of all, and by number of variants."""
+    def measures(self, papers: Sequence[str]) -> Iterator[Measure]:
+        """The figures of each class and kind that occurs, and by number of variants.
+
+        Args:
+            papers: the clusters of the intervals.
+        """
         total = self.total()
         for name, hits in self.classes.items():
             if hits != Hits():
@@ -117,10 +151,38 @@ class Extraction:
                 total.tp + total.fn + total.fn_unparsed,
                 "tp / (tp + fn), unparsed papers' truth in fn",
             )
-        for size, papers in self._sizes.items():
-            if papers:
-                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in papers])
-                yield _by_size(f"truth_size.{size}.score", [s for _, s in papers])
+        yield from self._by_kind(papers)
+        for size, own in self._sizes.items():
+            if own:
+                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in own])
+                yield _by_size(f"truth_size.{size}.score", [s for _, s in own])
+
+    def _by_kind(self, papers: Sequence[str]) -> Iterator[Measure]:
+        every = self._kinds.values()
+        clusters = [self._kinds.get(pmcid, Kinds()) for pmcid in papers]
+        for kind, words in VARIANT_KINDS.items():
+            truth = sum(own.truth[kind] for own in every)
+            if truth:
+                yield rate(
+                    f"kind.{kind}.recall",
+                    sum(own.recalled[kind] for own in every),
+                    truth,
+                    f"recalled / truth, in parsed papers, of {words}",
+                    Ratio(
+                        [own.recalled[kind] for own in clusters],
+                        [own.truth[kind] for own in clusters],
+                    ),
+                )
+        if any(own.truth["reference_allele"] for own in every):
+            recalls = [own.recall_of_others for own in clusters]
+            yield Measure(
+                path="avg_variant_recall~without_reference_alleles",
+                value=mean(recalls),
+                n=len(recalls),
+                n_defined=sum(recall is not None for recall in recalls),
+                definition=mean_over_papers("|R|/|T|, without reference alleles"),
+                statistic=mean_of(recalls),
+            )
 
 
 def _measures(path: str, hits: Hits) -> Iterator[Measure]:

@@ -94,7 +94,7 @@ class Tally:
             for name, papers in self._under.items():
                 yield from under(name, papers, self._mode)
             yield from self._hidden()
-            yield from self.extraction.measures()
+            yield from self.extraction.measures(self.clusters)
         if self._mode != "extract":
             level = self._lenses.chosen.settings.level
             yield from self.breakdown.measures(self.clusters, level)

@@ -22,10 +22,15 @@ QUOTE_CHARS: Final = 300
 """Characters of a quote that is asked for, and of an example that is shown."""
 
 
-def names_part(properties: Iterable[Property]) -> Part:
-    """The names that may be used; a provider's cache may end after them."""
+def names_part(properties: Iterable[Property], *, are_all: bool) -> Part:
+    """Properties by name; a provider's cache may end after them.
+
+    Args:
+        properties: of the database.
+        are_all: no others are asked for.
+    """
     lines = "\n".join(_line(**_told(each)) for each in properties)
-    return Part(text=block("names", lines), cache=True)
+    return Part(text=block("wanted" if are_all else "names", lines), cache=True)
 
 
 def paper_part(text: str) -> Part:

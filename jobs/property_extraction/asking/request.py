@@ -14,7 +14,7 @@ from jobs.property_extraction.asking.pieces import Piece, pieces
 from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.rubric import Kind, Property
-from runner.request import ChatRequest
+from runner.request import ChatRequest, Part
 from runner.task import Task
 
 _ROWS = msgspec.json.Decoder(tuple[Found, ...])
@@ -35,14 +35,20 @@ def request(dataset: Dataset, task: Task) -> ChatRequest:
 
 def extract(dataset: Dataset, text: str) -> ChatRequest:
     """Which values does the text report?"""
-    names = dataset.settings.names
-    shown = {"paper": prompts.paper_part(text)}
-    if names == "listed":
-        shown["names"] = prompts.names_part(dataset.rubric.properties.values())
-    asked = dataset.prompts.messages(
-        f"extract.{names}", quote_chars=str(prompts.QUOTE_CHARS), **shown
+    names, book = dataset.settings.names, dataset.prompts
+    is_all = dataset.settings.properties == "all"
+    shown: dict[str, str | Part] = {"paper": prompts.paper_part(text)}
+    if names == "listed" or not is_all:
+        shown["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
+    if not is_all:
+        shown["naming"] = book.text(f"extract.wanted.naming_{names}")
+    asked = book.messages(
+        f"extract.{names if is_all else 'wanted'}",
+        quote_chars=str(prompts.QUOTE_CHARS),
+        **shown,
     )
-    return chat(dataset.settings, asked, schemas.EXTRACT[names])
+    # a property that is not wanted is left out, so that no reply names one "other"
+    return chat(dataset.settings, asked, schemas.EXTRACT[names if is_all else "free"])
 
 
 def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:

@@ -1,6 +1,8 @@
 """The JSON schemas that replies should follow.
 
-What the classes say of themselves is sent along.
+The fields are answered in the order in which they are declared: the quote is copied
+before the value is read from it, and a reason comes before its decision. The docstrings
+of the classes are sent along.
 """
 
 from __future__ import annotations
@@ -19,19 +21,25 @@ class Value(BaseModel):
 
     property: str
     material: str | None
-    value: str
-    unit: str | None
     condition: str | None
     quote: str
+    value: str
+    unit: str | None
 
 
-class ListedValue(Value):
+class ListedValue(BaseModel):
     """One value as it is printed, and a verbatim quote of up to 300 characters.
 
     A property that is not listed is "other", with a label of its own.
     """
 
+    property: str
     label: str | None
+    material: str | None
+    condition: str | None
+    quote: str
+    value: str
+    unit: str | None
 
 
 class Values(BaseModel):
@@ -63,15 +71,15 @@ class Requotes(BaseModel):
 class Verified(BaseModel):
     """Whether both names mean one property, and why."""
 
-    is_match: bool
     reason: str
+    is_match: bool
 
 
 class Chosen(BaseModel):
     """The letter of the target that the name means, or none, and why."""
 
-    target: str
     reason: str
+    target: str
 
 
 EXTRACT: Final[dict[Names, Schema]] = {

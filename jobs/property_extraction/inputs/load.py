@@ -84,8 +84,11 @@ def require(settings: Settings) -> None:
     if settings.mode == "verify":
         _require_candidates(settings)
         return
-    if settings.names == "listed" and settings.rubric is None:
-        raise UsageError("Name the rubric that lists the names: --rubric FILE.")
+    lists_rubric = settings.properties == "rubric" or (
+        settings.names == "listed" and settings.properties == "all"
+    )
+    if lists_rubric and settings.rubric is None:
+        raise UsageError("Name the rubric that lists the properties: --rubric FILE.")
     if settings.papers is None:
         raise UsageError(
             "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "

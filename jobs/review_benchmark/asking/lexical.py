@@ -89,11 +89,11 @@ def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any
     pico = Pico(**{name: review.get(name.capitalize(), "") for name in PICO})
     queries = plan_of(review.get("Question", ""), pico)
     return {
+        "rationale": "Content words of the question.",
         "queries": [
             {"label": each.label, "all_of": each.all_of, "none_of": each.none_of}
             for each in queries[: int(most.group()) if most else None]
         ],
-        "rationale": "Content words of the question.",
     }
 
 
@@ -107,8 +107,8 @@ def _scored(
     read = title | set(content_words(paper.get("Abstract", "")))
     share = TEXT * _share(asked, read) + TITLE * _share(asked, title)
     return {
-        "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
         "rationale": f"{round(100 * _share(asked, read))}% of the question's words.",
+        "score": round(share, 2) if is_share else round(1 + 4 * share, 1),
     }
 
 
@@ -137,9 +137,9 @@ def _judged(conclusions: Mapping[str, str]) -> dict[str, Any]:
     union = first | second
     jaccard = len(first & second) / len(union) if union else 0.0
     return {
-        "similarity": round(100 * jaccard, 1),
-        "direction": "unclear",
         "rationale": "Content words in common.",
+        "direction": "unclear",
+        "similarity": round(100 * jaccard, 1),
     }
 
 

@@ -1,4 +1,8 @@
-"""The JSON schemas that replies should follow."""
+"""The JSON schemas that replies should follow.
+
+The fields are answered in the order in which they are declared, so a rationale comes
+before what it is for. The docstrings of the classes are sent along.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +26,22 @@ class PlannedQuery(BaseModel):
 class Planned(BaseModel):
     """The queries to be searched."""
 
-    queries: list[PlannedQuery]
     rationale: str
+    queries: list[PlannedQuery]
 
 
 class ScoredFrom1To5(BaseModel):
     """How relevant the paper is, from 1 to 5; the rationale has 400 characters."""
 
-    score: Annotated[float, Field(ge=1, le=5)]
     rationale: str
+    score: Annotated[float, Field(ge=1, le=5)]
 
 
 class ScoredFrom0To1(BaseModel):
     """How relevant the paper is, from 0 to 1; the rationale has 400 characters."""
 
-    score: Annotated[float, Field(ge=0, le=1)]
     rationale: str
+    score: Annotated[float, Field(ge=0, le=1)]
 
 
 class Concluded(BaseModel):
@@ -51,9 +55,9 @@ class Concluded(BaseModel):
 class Judged(BaseModel):
     """How alike two conclusions are, from 0 to 100."""
 
-    similarity: Annotated[float, Field(ge=0, le=100)]
-    direction: Literal["same", "opposite", "different", "unclear"]
     rationale: str
+    direction: Literal["same", "opposite", "different", "unclear"]
+    similarity: Annotated[float, Field(ge=0, le=100)]
 
 
 PLAN = schema_of(Planned, "search_plan")

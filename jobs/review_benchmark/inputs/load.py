@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from jobs.counted import counted
 from jobs.noticed import Noticed
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
@@ -97,6 +98,23 @@ def load(settings: Settings) -> Dataset:
         database=None if settings.database is None else _stocked(settings.database),
         findings=noticed.findings(),
     )
+
+
+def admit(dataset: Dataset) -> None:
+    """Refuse reviews of which only the title is known, unless they are asked for.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    found = [review.id for review in dataset.reviews if review.is_title_alone]
+    if found and not dataset.settings.title_criteria:
+        raise DatasetError(
+            f"{dataset.settings.truth}: {counted(len(found), 'review')} of "
+            f"{len(dataset.reviews)} can be searched by the title alone, such as "
+            f"{found[0]}: research_question repeats the title, and there is neither "
+            "pico nor a criterion (fill them in, choose others with --review, or "
+            "accept titles with --title-criteria)."
+        )
 
 
 def _stocked(path: Path) -> Database:

@@ -60,13 +60,13 @@ def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
         p = round(OVERLAP * overlap + DESIGN * design, 2)
     decision = _decision(p)
     return {
-        "decision": decision,
-        "p_include": p,
+        "criteria": None,
+        "reason": f"{round(100 * overlap)}% of the review's words occur.",
         "reason_code": "meets_criteria"
         if decision == "include"
         else _reason(told, words, has_design=design),
-        "reason": f"{round(100 * overlap)}% of the review's words occur.",
-        "criteria": None,
+        "decision": decision,
+        "p_include": p,
     }
 
 

@@ -1,7 +1,8 @@
 """The JSON schemas that replies should follow.
 
-All screening stages share one, since an endpoint may put it before the messages. What
-the classes say of themselves is sent along.
+All screening stages share one, since an endpoint may put it before the messages. The
+fields are answered in the order in which they are declared: each criterion, the reason,
+and only then the decision. The docstrings of the classes are sent along.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ class Met(BaseModel):
 class Screened(BaseModel):
     """Whether the paper meets all criteria; the reason has up to 300 characters."""
 
+    criteria: list[Met] | None
+    reason: str
+    reason_code: ReasonCode
     decision: Decision
     p_include: Annotated[
         float,
         Field(ge=0, le=1, description="probability that the paper meets all criteria"),
     ]
-    reason_code: ReasonCode
-    reason: str
-    criteria: list[Met] | None
 
 
 class Pico(BaseModel):

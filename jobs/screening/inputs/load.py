@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from jobs.counted import counted
 from jobs.noticed import Noticed
 from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
@@ -22,14 +23,10 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 NAMED = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""
 
-_TITLE_ALONE = {
-    "auto": "Reviews are told by their title alone: neither criteria nor sections of "
-    "an abstract say what they ask for (build the set with --criteria that name them).",
-    "llm": "A model states what reviews ask for from their title alone: their "
-    "abstracts have no sections that say it (build the set with --criteria that name "
-    "them, and run it with --criteria-source auto).",
-}
-"""By the source of criteria; with `file` such reviews are skipped, and counted so."""
+_TITLE_ALONE = (
+    "Nothing but the title says what a review asks for: there are neither criteria "
+    "nor sections of an abstract that state them."
+)
 
 FULLTEXTS = (".txt", ".md")
 """Ends of the names of full texts; the first one counts where a paper has both."""
@@ -46,6 +43,8 @@ def with_sample(settings: Settings) -> Settings:
             "criteria": settings.criteria or SAMPLE / "criteria.jsonl",
             "fulltext": settings.fulltext or SAMPLE / "fulltext",
             "validation_set": SAMPLE / "set",
+            # one of its reviews has no criteria, to show what is said of it
+            "title_criteria": True,
         }
     )
 
@@ -94,31 +93,55 @@ def load(settings: Settings) -> Dataset:
     fulltexts: Mapping[str, Path] = {}
     if settings.fulltext is not None and "fulltext" in settings.stages:
         fulltexts = _fulltexts(settings.fulltext)
-    return Dataset(
+    dataset = Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
         validation_set=drawn,
         fulltexts=fulltexts,
-        findings=() if drawn is None else (*drawn.findings, *_told(settings, drawn)),
     )
+    given = () if drawn is None else drawn.findings
+    return replace(dataset, findings=(*given, *_noticed(dataset)))
 
 
-def _told(settings: Settings, drawn: ValidationSet) -> tuple[Finding, ...]:
-    """Reviews of which a model learns the title alone."""
-    message = _TITLE_ALONE.get(settings.criteria_source)
-    if message is None:
-        return ()
+def admit(dataset: Dataset) -> None:
+    """Refuse reviews of which only the title is known, unless they are asked for.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    found = _with_title_alone(dataset)
+    if found and not dataset.settings.title_criteria:
+        raise DatasetError(
+            f"reviews.jsonl: {counted(len(found), 'review')} of "
+            f"{len(dataset.screened)} can be screened by the title alone, such as "
+            f"{found[0]}: there are neither criteria nor sections of an abstract that "
+            "state them (build the set with --criteria FILE, or accept titles "
+            "with --title-criteria)."
+        )
+
+
+def _with_title_alone(dataset: Dataset) -> list[str]:
+    """The reviews of which a model learns the title alone.
+
+    Where criteria must come from a file, reviews without them are skipped instead.
+    """
+    settings = dataset.settings
+    if settings.criteria_source == "file":
+        return []
+    sources = ((own, told(settings, dataset.review(own))) for own in dataset.screened)
+    return [own for own, found in sources if found.source == "title"]
+
+
+def _noticed(dataset: Dataset) -> tuple[Finding, ...]:
     noticed = Noticed()
-    screened = {record.review for record in drawn.records}
-    for review in drawn.reviews:
-        if review.id in screened and told(settings, review).source == "title":
-            noticed.add(
-                "criteria_from_title",
-                "warn",
-                "reviews.jsonl",
-                message,
-                example=review.id,
-            )
+    for review in _with_title_alone(dataset):
+        noticed.add(
+            "criteria_from_title",
+            "warn",
+            "reviews.jsonl",
+            _TITLE_ALONE,
+            example=review,
+        )
     return noticed.findings()
 
 

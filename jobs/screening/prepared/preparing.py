@@ -32,7 +32,14 @@ _SCORING = frozenset(
     | {"prevalence", "boot_b", "boot_seed", "level", "limit", "confidence_kind"}
 )
 _ASKING = frozenset(
-    {"stages", "title_exclude_below", "criteria_source", "show_ids", "show_year"}
+    {
+        "stages",
+        "title_exclude_below",
+        "criteria_source",
+        "title_criteria",
+        "show_ids",
+        "show_year",
+    }
     | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "reask"}
     | {"ascii"}
 )

@@ -37,6 +37,16 @@ def test_the_bench(found: Check) -> None:
         "phenotype": 80,
         "other": 78,
     }
+    assert bench.kinds == {
+        "rsID": 2586,
+        "star_allele": 568,
+        "reference_allele": 230,
+        "HLA": 64,
+        "phenotype": 80,
+        "activity": 22,
+        "gene_presence": 21,
+        "other_allele": 34,
+    }
 
 
 def test_the_questions(found: Check) -> None:

@@ -130,6 +130,16 @@ def test_the_classes_end_with_all_of_them() -> None:
     assert panel.y.names == ("rsID\nn = 3", "all\nn = 3")
 
 
+def test_kinds_have_their_recall_with_intervals() -> None:
+    card = scored()
+    (panel,) = figure(card, "kinds").panels
+    assert panel.y.names == ("rsID\nn = 3",)
+    mark = panel.marks[0]
+    assert isinstance(mark, Bars)
+    own = metric(card, "m", "kind.rsID.recall")
+    assert (mark.values, mark.lo, mark.hi) == ((own.value,), (own.lo,), (own.hi,))
+
+
 def test_significances_stand_where_expected_meets_answered() -> None:
     odd = {**REPLIES, "PMC1/study_param:1": '{"p_value": "1", "significance": "hm"}'}
     (panel, _) = figure(scored(lambda task: odd[task.key]), "significance").panels
@@ -142,7 +152,7 @@ def test_significances_stand_where_expected_meets_answered() -> None:
 def test_nothing_is_drawn_of_what_was_not_asked() -> None:
     extracted = scored(mode="extract")
     assert [each.name for each in extracted.figures] == [
-        *("averages", "papers", "differences", "classes")
+        *("averages", "papers", "differences", "classes", "kinds")
     ]
     asked = scored(mode="questions")
     assert [each.name for each in asked.figures] == [

@@ -19,6 +19,7 @@ from jobs.paper_investigation.plan import plan
 from jobs.paper_investigation.request import batch_context, request
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
+from jobs.paper_investigation.variants import VARIANT_KINDS
 from runner.request import ChatRequest
 from runner.task import Task
 
@@ -281,3 +282,33 @@ def test_every_planned_task_has_a_request() -> None:
     for spec in specs:
         asked = request(data, task(spec.stage, spec.key, spec.context))
         assert asked.messages[0].text == data.prompts.text("batch.system")
+
+
+def test_a_prompt_asks_for_every_kind_that_curated_lists_hold() -> None:
+    data = dataset({"PMC1": ["rs1"]})
+    asked = request(data, task("extract", "PMC1")).messages[-1].parts[-1].text
+    forms = {
+        "rsID": "rsID",
+        "star_allele": "GENE*N",
+        "reference_allele": "GENE*1",
+        "HLA": "HLA-GENE*NN:NN",
+        "phenotype": "metabolizer and acetylator phenotypes",
+        "activity": "GENE deficiency",
+        "gene_presence": "GENE null",
+        "other_allele": "HTTLPR",
+    }
+    assert set(forms) == set(VARIANT_KINDS)
+    for kind, form in forms.items():
+        assert form in asked, kind
+    assert "four" not in asked.lower()
+
+
+def test_reference_alleles_are_asked_for_unless_they_are_left_out() -> None:
+    texts = {}
+    for setting in ("list", "leave_out"):
+        data = dataset({"PMC1": ["rs1"]}, reference_alleles=setting)
+        texts[setting] = request(data, task("extract", "PMC1")).messages[-1].text
+    assert "GENE*1, is listed where the authors compare" in texts["list"]
+    assert "GENE*1, are left out" in texts["leave_out"]
+    default = request(dataset({"PMC1": ["rs1"]}), task("extract", "PMC1"))
+    assert default.messages[-1].text == texts["list"]

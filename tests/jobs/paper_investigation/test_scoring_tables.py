@@ -181,3 +181,34 @@ def test_paths_of_metrics_are_unique_and_all_are_defined(card: Scorecard) -> Non
 def test_settings_of_the_scorecard_name_no_place(card: Scorecard) -> None:
     assert not {"bench", "papers", "questions", "sentence_bench"} & set(card.settings)
     assert card.settings["variant_link"] == "split"
+
+
+def test_recall_is_reported_by_kind_and_without_reference_alleles() -> None:
+    bench = {
+        "PMC1": ["CYP2C19*1", "CYP2C19*2", "GSTM1 null"],
+        "PMC2": ["CYP2C9*1", "G6PD deficiency"],
+        "PMC3": ["CYP2C9*1"],
+    }
+    data = dataset(bench, mode="extract", texts=dict.fromkeys(bench, "Text."))
+    said = {
+        "PMC1": '["CYP2C19*2", "GSTM1 null"]',
+        "PMC2": '["CYP2C9*1"]',
+        "PMC3": "[]",
+    }
+    made = job.score(data, MemoryAnswers.of_run(job, data, lambda task: said[task.key]))
+    found = metrics(made)
+    by_kind = {
+        path.split(".")[1]: (metric.value, metric.n)
+        for path, metric in found.items()
+        if path.startswith("kind.")
+    }
+    assert by_kind == {
+        "star_allele": (1.0, 1),
+        "reference_allele": (1 / 3, 3),
+        "activity": (0.0, 1),
+        "gene_presence": (1.0, 1),
+    }
+    others = found["avg_variant_recall~without_reference_alleles"]
+    assert (others.value, others.n, others.n_defined) == (0.5, 3, 2)
+    assert found["avg_variant_recall"].value == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
+    assert {row["kind"] for row in tabulated(made, "variants")} == set(by_kind)

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from jobs.paper_investigation.settings import Case
 from jobs.paper_investigation.variants import (
     VARIANT_CLASSES,
+    VARIANT_KINDS,
     distinct,
     normalize,
     parts,
     variant_class,
+    variant_kind,
 )
 
 CASES = st.sampled_from(["fold", "keep"])
@@ -124,3 +126,44 @@ def test_the_bench_has_the_known_variants_by_class(realdata: Path) -> None:
         "other": 78,
         "HLA": 64,
     }
+
+
+KINDS = {
+    "rs9923231": "rsID",
+    "CYP2C19*2": "star_allele",
+    "CYP2C19*17": "star_allele",
+    "CYP2C19*10": "star_allele",
+    "CYP2D6*1xN": "star_allele",
+    "CYP3A7*1C": "star_allele",
+    "CYP2C19*1/*2": "star_allele",
+    "CYP2C19*1": "reference_allele",
+    "CYP2C19*1/*1": "reference_allele",
+    "G6PD B (reference)": "reference_allele",
+    "HLA-B*57:01": "HLA",
+    "CYP2D6 poor metabolizer": "phenotype",
+    "NAT2 slow acetylator": "phenotype",
+    "G6PD deficiency": "activity",
+    "CYP2A6 low activity": "activity",
+    "GSTM1 null": "gene_presence",
+    "GSTT1 non-null": "gene_presence",
+    "SLC6A4 HTTLPR short form (S allele)": "other_allele",
+    "G6PD Mediterranean": "other_allele",
+    "DPYD c.1129-5923C>G": "other_allele",
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), KINDS.items())
+def test_a_kind_is_what_a_curated_list_tells_apart(text: str, kind: str) -> None:
+    assert variant_kind(normalize(text, "fold")) == kind
+    assert variant_kind(normalize(text, "keep")) == kind
+
+
+def test_every_kind_has_an_example_and_words() -> None:
+    assert set(KINDS.values()) == set(VARIANT_KINDS)
+
+
+@given(st.text())
+def test_kinds_divide_the_classes(text: str) -> None:
+    kind, name = variant_kind(text), variant_class(text)
+    assert kind in VARIANT_KINDS
+    assert (kind == name) <= (name in {"rsID", "HLA", "star_allele", "phenotype"})

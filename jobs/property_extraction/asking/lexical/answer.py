@@ -14,6 +14,7 @@ from jobs.marks import blocks
 from jobs.property_extraction.asking.lexical.names import chosen, verified
 from jobs.property_extraction.asking.lexical.quotes import requoted
 from jobs.property_extraction.asking.lexical.values import extracted
+from jobs.property_extraction.parsing.extraction import OTHER
 from runner.request import ChatRequest
 
 
@@ -31,6 +32,12 @@ def _extracted(told: Mapping[str, str]) -> dict[str, Any]:
 
 def _listed(told: Mapping[str, str]) -> dict[str, Any]:
     return extracted(told["paper"], [each["name"] for each in _lines(told["names"])])
+
+
+def _wanted(told: Mapping[str, str]) -> dict[str, Any]:
+    found = extracted(told["paper"], [each["name"] for each in _lines(told["wanted"])])
+    rows = [each for each in found["properties"] if each["property"] != OTHER]
+    return {"properties": rows}
 
 
 def _requoted(told: Mapping[str, str]) -> dict[str, Any]:
@@ -59,6 +66,7 @@ _ANSWERS: Final[Mapping[str, Callable[[Mapping[str, str]], dict[str, Any]]]] = {
     "target": _verified,
     "targets": _chosen,
     "names": _listed,
+    "wanted": _wanted,
     "paper": _extracted,
 }
 """By a block of the prompt; the first one that it shows counts."""

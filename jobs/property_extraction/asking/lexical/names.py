@@ -56,7 +56,7 @@ def verified(name: str, target: str) -> dict[str, Any]:
     """The verdict on a pair of names."""
     share = _share(name, target)
     reason = "A qualifier differs." if share is None else _told(share)
-    return {"is_match": share is not None and share >= LIKE, "reason": reason}
+    return {"reason": reason, "is_match": share is not None and share >= LIKE}
 
 
 def chosen(name: str, targets: Mapping[str, str]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def chosen(name: str, targets: Mapping[str, str]) -> dict[str, Any]:
     shares = {letter: _share(name, target) or 0.0 for letter, target in targets.items()}
     best = max(shares, key=shares.__getitem__)
     is_any = shares[best] >= LIKE
-    return {"target": best if is_any else "none", "reason": _told(shares[best])}
+    return {"reason": _told(shares[best]), "target": best if is_any else "none"}
 
 
 def _told(share: float) -> str:

@@ -85,10 +85,10 @@ def _values(
                 "property": name,
                 **({"label": label or None} if name == OTHER else {}),
                 "material": _material(said),
-                "value": each["value"],
-                "unit": each["unit"],
                 "condition": _condition(said, each, held),
                 "quote": quoted(said, each.start()),
+                "value": each["value"],
+                "unit": each["unit"],
             }
 
 

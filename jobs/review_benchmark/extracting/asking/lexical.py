@@ -164,6 +164,7 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
     doi, pmid = _DOI.search(quote), _PMID.search(quote)
     return {
         "cochrane_ref_id": name,
+        "quote": quote,
         "authors": [each.strip() for each in cited["authors"].split(",")]
         if cited
         else [],
@@ -172,7 +173,6 @@ def _reference(name: str | None, quote: str) -> dict[str, Any]:
         "journal": cited["journal"] if cited else None,
         "doi": doi.group().rstrip(".)") if doi else None,
         "pmid": pmid[1] if pmid else None,
-        "quote": quote,
     }
 
 

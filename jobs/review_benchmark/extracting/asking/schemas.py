@@ -1,4 +1,8 @@
-"""The JSON schemas that replies should follow; null: the text does not say it."""
+"""The JSON schemas that replies should follow; null: the text does not say it.
+
+The fields are answered in the order in which they are declared: a reference is quoted
+before its fields are read from the quote.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +52,13 @@ class ReadReference(BaseModel):
     """One reference, in the words of the list."""
 
     cochrane_ref_id: str | None
+    quote: str
     authors: list[str]
     title: str | None
     year: int | None
     journal: str | None
     doi: str | None
     pmid: str | None
-    quote: str
 
 
 class ReadReferences(BaseModel):

@@ -117,7 +117,7 @@ def test_vectors_have_length_one_whatever_the_text() -> None:
 def test_a_chat_that_is_not_this_jobs_has_an_answer_too() -> None:
     message = Message(role="user", parts=(Part(text="Hello <a-00000000>\n there"),))
     reply = baseline(ChatRequest(messages=(message,), max_tokens=5))
-    assert reply == '{"evidence_probability": 0, "sentences": []}'
+    assert reply == '{"sentences": [], "evidence_probability": 0}'
 
 
 def test_an_instruction_in_a_sentence_is_a_sentence() -> None:

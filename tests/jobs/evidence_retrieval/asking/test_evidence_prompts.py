@@ -74,8 +74,8 @@ def test_without_structured_output_only_the_schema_is_left_out() -> None:
     assert auto.messages == off.messages
     assert auto.schema is not None
     assert json.loads(auto.schema.json)["required"] == [
-        "evidence_probability",
         "sentences",
+        "evidence_probability",
     ]
     assert off.schema is None
 
@@ -165,3 +165,14 @@ def test_instructions_hold_no_data() -> None:
 
 def test_a_lone_surrogate_has_a_mark() -> None:
     assert len(mark("\ud83d")) == 8
+
+
+@pytest.mark.parametrize("batch", ["query", "post"])
+def test_every_prompt_says_whether_denial_counts(batch: str) -> None:
+    dataset = data({"p": POST}, batch=batch, tasks=("assess", "rerank"))
+    asked = [chat(dataset, task("assess", "p" if batch == "post" else "p/A.1"))]
+    asked.append(chat(dataset, task("rerank", "p/A.1#0", context="[2,0,1]")))
+    for each in asked:
+        system = each.messages[0].text
+        assert "A sentence that denies" in system
+        assert "unless the text of the criterion counts denial" in system

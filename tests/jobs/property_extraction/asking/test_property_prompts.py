@@ -13,6 +13,7 @@ from jobs.marks import blocks
 from jobs.property_extraction.answered import Found
 from jobs.property_extraction.asking import prompts
 from jobs.property_extraction.asking import request as asking
+from jobs.property_extraction.asking.lexical.answer import baseline
 from jobs.property_extraction.asking.plan import plan
 from jobs.property_extraction.inputs.candidates import Pair
 from runner.request import ChatRequest
@@ -57,6 +58,45 @@ def test_listed_names_come_with_what_they_mean_and_before_the_paper(
     assert request.schema is not None
     assert "label" in request.schema.json
     assert TRUE_VALUE not in told(request)
+
+
+@pytest.mark.parametrize(
+    ("properties", "listed"),
+    [("rubric", ["Tc onset", "gap"]), ("truth", ["Tc onset"])],
+)
+@pytest.mark.parametrize("names", ["free", "listed"])
+def test_only_known_properties_are_asked_for_where_a_setting_says_so(
+    tmp_path: Path, names: str, properties: str, listed: list[str]
+) -> None:
+    request = extract(tmp_path, names=names, properties=properties)
+    found = dict(blocks(told(request)))
+    assert list(found) == ["wanted", "paper"]
+    lines = [json.loads(line) for line in found["wanted"].split("\n")]
+    assert [line["name"] for line in lines] == listed
+    assert lines[0]["definition"] == "onset of the transition"
+    system = request.messages[0].text
+    assert "Leave out all other properties." in system
+    assert "{" not in system.partition("Answer with")[0]  # no placeholder is left
+    assert ("by the words of the text" in system) == (names == "free")
+    # nothing is "other" where all others are left out
+    assert request.schema is not None
+    assert "label" not in request.schema.json
+    assert "label" not in system
+    assert TRUE_VALUE not in told(request)
+    everything = extract(tmp_path, names=names)
+    assert "every value of every property" in everything.messages[0].text
+
+
+def test_the_baseline_leaves_out_what_is_not_asked_for(tmp_path: Path) -> None:
+    text = "The gap is 1.5 meV. The Debye temperature is 214 K."
+    found = {}
+    for wanted in ("all", "rubric"):
+        data = dataset(tmp_path, {"P1": text}, names="listed", properties=wanted)
+        request = asking.request(data, task(next(iter(plan(data)))))
+        rows = json.loads(baseline(request))["properties"]
+        found[wanted] = [(row["property"], row["value"]) for row in rows]
+    assert found["all"] == [("gap", "1.5"), ("other", "214")]
+    assert found["rubric"] == [("gap", "1.5")]
 
 
 def test_no_schema_is_sent_where_none_is_wanted(tmp_path: Path) -> None:
@@ -117,7 +157,7 @@ def test_no_text_closes_its_own_block(text: str, name: str) -> None:
     parts = (
         prompts.paper_part(text),
         prompts.rows_part([found]),
-        prompts.names_part(RUBRIC.properties.values()),
+        prompts.names_part(RUBRIC.properties.values(), are_all=False),
         prompts.predicted_part(text, name, [text]),
     )
     shown = list(blocks("".join(part.text for part in parts)))

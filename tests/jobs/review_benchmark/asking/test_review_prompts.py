@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -231,3 +232,18 @@ def test_the_baseline_searches_the_words_of_the_question_in_parts(
     review = replace(REVIEW, pico=pico)
     assert queries(review) == expected
     assert queries(review, most=1) == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("scale", "points"),
+    [("1-5", ("1", "2", "3", "4", "5")), ("0-1", ("0", "0.25", "0.5", "0.75", "1"))],
+)
+def test_every_point_of_the_scale_has_a_meaning(
+    scale: str, points: tuple[str, ...]
+) -> None:
+    system = asking.score(data(scale=scale), REVIEW, PAPER).messages[0].text
+    stated = re.search(r"how relevant the paper is: (.*)\.\n", system)
+    assert stated is not None
+    meanings = [each.split(" ", 1) for each in stated[1].split("; ")]
+    assert [number for number, _ in meanings] == [*points]
+    assert len({meaning for _, meaning in meanings}) == len(points)

@@ -226,3 +226,13 @@ def test_what_the_data_lost_cannot_be_asked() -> None:
     for lost in (task("abstract", "R7:3"), task("criteria", "R8"), task("given")):
         with pytest.raises(KeyError):
             request(data(), lost)
+
+
+@pytest.mark.parametrize("stage", ["title", "abstract", "fulltext"])
+def test_a_paper_that_leaves_something_open_is_one_decision(stage: str) -> None:
+    system = _system(stage)
+    # what is not known of some criteria is "include", of all of them "unclear"
+    assert "as far as can be seen is included, whatever it leaves open" in system
+    assert '"unclear": every criterion is unclear' in system
+    assert "may meet them" not in system
+    assert system.count("Missing information is no ground for exclusion") == 1

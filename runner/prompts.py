@@ -54,6 +54,18 @@ class PromptBlock:
     the job puts into them."""
 
 
+REASK: Final = PromptBlock(
+    name="reask",
+    meaning="after a reply that could not be read and is shown again (reask)",
+    parts={
+        "user": (
+            Placeholder(name="problem", meaning="what was wrong with it", needed=True),
+        )
+    },
+)
+"""The message that asks again, of a job that has the setting `reask`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBook:
     """A text for every part of every block of a job."""

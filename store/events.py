@@ -71,7 +71,8 @@ class RunResumed:
     unknown: int  #: attempts of the earlier writer whose outcome nobody knows
     budget_usd: float | None = None  #: cap of the whole run from here on
     lost: int = 0  #: acknowledged events that are missing, at least, as was accepted
-    changed: tuple[Input, ...] = ()  #: inputs that are not those of the start
+    #: inputs that are not what the run began with
+    changed: list[Input] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from runner.prompts import Placeholder, PromptBlock, PromptCatalog
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 
 _PAPER: Final = Placeholder(
     name="paper",
@@ -96,5 +96,6 @@ WORDING: Final = PromptCatalog(
                 **_FORMS,
             },
         ),
+        REASK,
     ),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from runner.prompts import Placeholder, PromptBlock, PromptCatalog
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 
 _REVIEW: Final = Placeholder(
     name="review",
@@ -116,5 +116,6 @@ WORDING: Final = PromptCatalog(
                 "user": (_section("reasons", "the table of reasons"), _REFERENCES),
             },
         ),
+        REASK,
     ),
 )

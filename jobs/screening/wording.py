@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from runner.prompts import Placeholder, PromptBlock, PromptCatalog
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
 
 _REVIEW: Final = Placeholder(
     name="review",
@@ -47,5 +47,6 @@ WORDING: Final = PromptCatalog(
         _screening("title", "its title alone"),
         _screening("abstract", "its title and abstract"),
         _screening("fulltext", "its full text"),
+        REASK,
     ),
 )

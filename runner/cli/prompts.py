@@ -124,7 +124,7 @@ def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
     shipped = f"prompts shipped with siftlog {first.siftlog_version}"
     yield _source(first.inputs) or shipped
     for each in events(reader, limit=PAGE, kinds=["run_resumed"]):
-        changed = each.event.changed if isinstance(each.event, RunResumed) else ()
+        changed = each.event.changed if isinstance(each.event, RunResumed) else []
         if (named := _source(changed)) is not None:
             yield f"resumed with {named}"
 

@@ -67,10 +67,12 @@ class _Item:
     refused: tuple[TaskCompleted, Answer] | None = None
     """How the task ends if asking again brings no reply: with the last that came."""
 
-    def refuse(self, attempt: int, reply: Reply, failure: ParseFailure) -> None:
+    def refuse(
+        self, attempt: int, reply: Reply, failure: ParseFailure, dataset: object
+    ) -> None:
         """Ask again, showing the reply of *attempt* and why it was refused."""
         self.reasks += 1
-        self.extra += reask_messages(reply, failure)
+        self.extra += reask_messages(reply, failure, dataset)
         self.refused = (
             completed(self.work.number, attempt, failure),
             Answer(task=self.task, reply=reply, parsed=failure),
@@ -122,7 +124,7 @@ class Attempts:
                 reply = decode_reply(event.form, body)
                 if isinstance(reply, Reply):
                     failure = self._failure(item, reply, event.reask or "")
-                    item.refuse(event.attempt, reply, failure)
+                    item.refuse(event.attempt, reply, failure, self._parts.dataset)
 
     def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
         """Why a reply was refused by an earlier process, in as many words as then."""
@@ -398,7 +400,7 @@ class Attempts:
             self._judge(work.model, flaws)
             asked = replace(event, reask=failure.reason, fault=failure.detail)
             await self._log.append(*facts, Entry(event=asked, payload=received.body))
-            item.refuse(item.attempt, reply, failure)
+            item.refuse(item.attempt, reply, failure, self._parts.dataset)
             self._weigh(item)
             self._scheduler.again(work)
             self._wake()

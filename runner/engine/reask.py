@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from runner.faults import PARSER_ERROR
+from runner.prompts import REASK, PromptBook
 from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import Message, Part
 from store.events import (
@@ -14,6 +16,16 @@ from store.events import (
     TaskFailed,
     TaskSkipped,
 )
+
+_ASKED: Final = f"{REASK.name}.user"
+
+USUAL: Final = PromptBook(
+    texts={
+        _ASKED: "That reply could not be read ({problem}). Answer the same question "
+        "again, only in the form that was asked for."
+    }
+)
+"""How a job asks again that ships no text of its own for it."""
 
 
 def refused(history: Iterable[Recorded]) -> list[Recorded]:
@@ -40,16 +52,23 @@ def may_reask(reply: AnyReply, failure: ParseFailure, *, asked: int, most: int) 
     return asked < most and is_mendable and failure.reason != PARSER_ERROR
 
 
-def reask_messages(reply: Reply, failure: ParseFailure) -> tuple[Message, ...]:
-    """The unreadable reply and what was wrong with it, as two further messages."""
-    why = failure.reason.replace("_", " ")
+def reask_messages(
+    reply: Reply, failure: ParseFailure, dataset: object = None
+) -> tuple[Message, ...]:
+    """The unreadable reply and what was wrong with it, as two further messages.
+
+    Args:
+        reply: that could not be read.
+        failure: what its parser says.
+        dataset: of the job; its prompts say how to ask again, where it has any.
+    """
+    prompts = getattr(dataset, "prompts", None)
+    book = prompts if isinstance(prompts, PromptBook) else USUAL
+    book = book if _ASKED in book.texts else USUAL
+    problem = failure.reason.replace("_", " ")
     if failure.detail is not None:
-        why += f": {failure.detail}"
-    asked = (
-        f"That reply could not be read ({why}). "
-        "Answer the same question again, only in the form that was asked for."
-    )
+        problem += f": {failure.detail}"
     return (
         Message(role="assistant", parts=(Part(text=reply.text or "(empty)"),)),
-        Message(role="user", parts=(Part(text=asked),)),
+        Message(role="user", parts=book.parts(_ASKED, problem=problem)),
     )

@@ -38,10 +38,10 @@ async def reads_differently(log: Log, work: Work) -> bool:
     )
 
 
-def changed_inputs(first: RunStarted, work: Work) -> tuple[Input, ...]:
+def changed_inputs(first: RunStarted, work: Work) -> list[Input]:
     """The inputs that the run did not begin with, or not with this content."""
     before = {i.setting: i.sha256 for i in first.inputs}
-    return tuple(now for now in work.inputs if before.get(now.setting) != now.sha256)
+    return [now for now in work.inputs if before.get(now.setting) != now.sha256]
 
 
 def check_inputs(first: RunStarted, work: Work) -> None:

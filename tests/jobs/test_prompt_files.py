@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
-from runner.prompts import PromptBook, PromptCatalog, written
+from runner.prompts import REASK, PromptBook, PromptCatalog, written
 from runner.registry import job_names, load_job
 from runner.settings import validated
 from runner.task import Task
@@ -59,10 +59,12 @@ RUNS = {
 
 UNSENT = {
     "property-extraction": {"requote.system", "requote.user"},
-    "review-benchmark": {"x.places.system", "x.places.user"},
+    "review-benchmark": {"x.places.system", "x.places.user", "reask.user"},
+    "screening": {"reask.user"},
+    "paper-investigation": {"reask.user"},
 }
-"""Texts that no run on a sample sends: every quote of the baseline is in the paper, and
-the sample's headings name all sections."""
+"""Texts that no run on a sample sends: every quote of the baseline is in the paper, the
+sample's headings name all sections, and every reply of the baseline can be read."""
 
 
 def catalog_of(name: str) -> PromptCatalog:
@@ -80,8 +82,11 @@ def test_the_shipped_file_is_what_siftlog_prints(
     assert capsys.readouterr().out == catalog.file.read_text("utf-8")
     stages = {stage.name for stage in load_job(name).stages}
     for block in catalog.blocks:
-        assert any(f"{block.name}.".startswith(f"{stage}.") for stage in stages)
-        assert {"system", "user"} <= block.parts.keys()
+        if block is not REASK:
+            assert any(f"{block.name}.".startswith(f"{stage}.") for stage in stages)
+            assert {"system", "user"} <= block.parts.keys()
+    can_ask_again = "reask" in load_job(name).Settings.model_fields
+    assert (REASK in catalog.blocks) == can_ask_again
 
 
 @pytest.mark.parametrize("name", job_names())

@@ -10,6 +10,7 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import Answerer
+from runner.prompts import PromptBook
 from runner.reply import ParseFailure, Reply
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings, run_virtual
@@ -43,6 +44,28 @@ def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -
         assert dialogues == [1, 3, 5]
         (row,) = await bench.log.tasks([1])
         assert (row.state, row.reason) == (TaskState.COMPLETED, "empty_reply")
+
+    run_virtual(main())
+
+
+class Worded(ToySettings):
+    """Settings, and so a data set, that bring words of their own for asking again."""
+
+    prompts: PromptBook = PromptBook(texts={"reask.user": "Again ({problem})!"})
+
+
+def test_the_job_says_how_a_reply_is_asked_for_again() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        def answer(call: Call) -> Reply:
+            if call.task.stage == "read":
+                asked.append(call.request.messages[-1].text)
+                return Reply(text="")
+            return honest(call)
+
+        await Bench(answer, Worded(items=1, reask=1)).run()
+        assert asked[1:] == ["Again (empty reply)!"]
 
     run_virtual(main())
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.review_benchmark.answered import Certainty, Direction
+
 _NO_WORD = re.compile(r"\W+")
 
 PICO = ("population", "intervention", "comparison", "outcome")

@@ -38,8 +38,9 @@ from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from, read_toml
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
+from runner.roles import fitted
 from runner.settings import resolve
-from runner.work import Work
+from runner.work import Work, load_work
 from store.clock import SystemClock
 from store.errors import StoreError
 from store.limit_words import UNITS
@@ -129,13 +130,19 @@ def own_limits(given: Mapping[str, Any]) -> list[str]:
     return [name for name in UNITS if given[name] is not None]
 
 
-def new_run_options(
-    work: Work, given: Mapping[str, Any], file: Mapping[str, Any]
-) -> RunOptions:
-    """Options of a new run; where nobody says how often, as often as its job asks."""
-    times = getattr(work.job, "replicates", None)
-    usual = {} if times is None else {"replicates": times(work.settings)}
-    return engine_options(given, {**usual, **file})
+def new_run(
+    job: Job, settings: BaseModel, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> tuple[Work, RunOptions]:
+    """What a new run is about, and its options.
+
+    Replicates default to what the job asks for, and the job fits its settings to the
+    run's models.
+    """
+    filled = startable(job, settings)
+    times = getattr(job, "replicates", None)
+    usual = {} if times is None else {"replicates": times(filled)}
+    options = engine_options(given, {**usual, **file})
+    return load_work(job, fitted(job, filled, options)), options
 
 
 def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:

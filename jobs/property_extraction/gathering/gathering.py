@@ -19,7 +19,7 @@ from jobs.property_extraction.gathering.predicted import (
     State,
 )
 from jobs.property_extraction.importing.told import STAGE, parse_rows
-from jobs.property_extraction.parsing.rows import predictions
+from jobs.property_extraction.parsing.rows import predictions, repeated
 from jobs.property_extraction.row import Prediction
 from runner.job import Answers
 from runner.reply import ParseFailure
@@ -134,7 +134,6 @@ class _Column:
                 own.pieces[number or 1] = found
                 self.counts["dropped"] += found.dropped
                 self.counts["cut"] += found.cut
-                self.counts["partial"] += found.is_partial
 
     def _requoted(self, answer: Answer) -> None:
         refno, _ = paper_of(answer.task.key)
@@ -166,9 +165,13 @@ class _Column:
         for refno, own in sorted(self.papers.items()):
             self.outcomes[refno] = own.outcome
             if own.outcome.state is State.SCORED:
+                pieces = [own.pieces[number] for number in sorted(own.pieces)]
+                self.counts["partial"] += any(each.is_partial for each in pieces)
+                self.counts["parted"] += len(pieces) > 1
+                self.counts["repeated"] += repeated(pieces)
                 rows += predictions(
                     refno,
-                    [own.pieces[number] for number in sorted(own.pieces)],
+                    pieces,
                     first=len(rows) + 1,
                     asked=asking.asked(own.asked),
                     requoted=own.requoted,

@@ -101,9 +101,14 @@ def _papers(column: Column) -> str:
     states = Counter(own.state for own in predicted.outcomes.values())
     del states[State.SCORED]  # a counter does not mind where there is none
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
-    cut = predicted.counts.get("partial", 0)
-    truncated = f" ({cut:,} truncated)" if cut else ""
-    return f"papers {len(column.first.fates.papers):,} scored{truncated}{rest}"
+    named = {"parted": "in parts", "partial": "truncated"}
+    read = ", ".join(
+        f"{n:,} {word}"
+        for count, word in named.items()
+        if (n := predicted.counts.get(count, 0))
+    )
+    how = f" ({read})" if read else ""
+    return f"papers {len(column.first.fates.papers):,} scored{how}{rest}"
 
 
 def _truth(column: Column) -> int:

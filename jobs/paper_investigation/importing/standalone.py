@@ -72,4 +72,5 @@ def _answer(
         model=source.model_of(row),
         replicate=source.replicate_of(row),
         text=reply_text(row, "response"),
+        finish_reason=row.text("finish_reason") or "stop",
     )

@@ -235,6 +235,7 @@ class ImportedAnswer:
     finish_reason: str = "stop"
     error: str | None = None  #: it failed elsewhere, with this class
     descends: bool = False  #: True: from the last answer that did not descend
+    notes: tuple[str, ...] = ()  #: sentences about the files, printed at import
 
 
 class Importer(Protocol):

@@ -89,6 +89,11 @@ class Settings(Profiled):
     )
     qrels: Path | None = Field(None, description="to import: judgements for trec_eval")
     run: Path | None = Field(None, description="to import: a run for trec_eval")
+    map: tuple[str, ...] = Field(
+        (),
+        description="OLD=NEW: a column to import by the name used here, or a key of "
+        "against by a metric",
+    )
     qid_sep: str = Field(
         "|",
         min_length=1,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from jobs.json_lines import BOM, kind_of, lines_of, object_of
+from jobs.json_lines import BOM, entries_of, kind_of, object_of
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
 
@@ -111,15 +111,12 @@ class _Line:
 
 
 def read_rows(path: Path, encoding: Encoding, noticed: Noticed) -> Iterator[Row]:
-    """The objects in *path*, in file order; nothing is held but the current line."""
-    start = 0
+    """The objects in *path*, in file order; JSONL, or JSON spread over lines."""
     try:
         with path.open("rb") as file:
-            for number, raw in lines_of(file, path.name):
-                if raw.removeprefix(BOM).strip():
-                    line = _Line(file=path.name, number=number, start=start, raw=raw)
-                    yield line.row(encoding, noticed)
-                start += len(raw)
+            for number, start, raw in entries_of(file, path.name):
+                line = _Line(file=path.name, number=number, start=start, raw=raw)
+                yield line.row(encoding, noticed)
     except OSError as error:
         raise unreadable(path, error) from error
 

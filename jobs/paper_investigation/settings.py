@@ -57,6 +57,9 @@ class Settings(Profiled):
     mcq_drug: Path | None = Field(None, description="drug MCQ file")
     mcq_phenotype: Path | None = Field(None, description="phenotype MCQ file")
     study_param: Path | None = Field(None, description="study-parameter file")
+    map: tuple[str, ...] = Field(
+        (), description="to import: OLD=NEW, a key by the name used here"
+    )
     sentence_bench: Path | None = Field(None, description="JSONL of source sentences")
     any_id: bool = Field(
         default=False, description="accept paper ids other than PMC + digits"

@@ -102,6 +102,9 @@ class Settings(Profiled):
     preds: tuple[Path, ...] = Field(
         (), description="to import: CSV of predictions, files or folders"
     )
+    map: tuple[str, ...] = Field(
+        (), description="to import: OLD=NEW, a column by the name used here"
+    )
     skip_bad: bool = Field(
         default=False, description="import: leave out files that cannot be read"
     )

@@ -54,7 +54,9 @@ class Settings(BaseModel):
         None, description="prepare import: of all files; none: by their names' ends"
     )
     map: tuple[str, ...] = Field(
-        (), description="prepare import: name=column of CSV and TSV files"
+        (),
+        description="to import: OLD=NEW, a key by the name used here; prepare import: "
+        "name=column of CSV and TSV files",
     )
     skip_bad: bool = Field(
         default=False, description="prepare import: leave out what cannot be read"

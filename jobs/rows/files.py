@@ -1,9 +1,11 @@
-"""Rows of CSV and JSONL files, one at a time.
+"""Rows of CSV and JSON files, one at a time.
 
 UTF-8, with or without a byte order mark; `.gz` by the name's end; LF or CRLF; lines
-without anything are skipped. CSV is RFC 4180 with a header, columns in any order. A
-column that nobody asked for is noted, not refused. Every complaint is a `DatasetError`
-of one sentence that names file, line and column and says what to do.
+without anything are skipped. CSV is RFC 4180 with a header, columns in any order, with
+commas, semicolons or tabs between them. Where CSV is expected, objects are read too,
+one a line or spread over lines, and their keys are the columns. A column that is not
+used is noted, not refused. Every complaint is a `DatasetError` of one sentence that
+names file, line and column and says what to do.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 
 from jobs.counted import counted
-from jobs.json_lines import BOM, lines_of, object_of
+from jobs.json_lines import BOM, entries_of, is_spread, lines_of, object_of
 from jobs.noticed import Noticed
+from jobs.rows.mapping import ColumnMap, missing_column, nearest
 from jobs.rows.row import Row
 from runner.errors import DatasetError
 
@@ -32,9 +35,11 @@ Record: TypeAlias = tuple[int, int, list[str]]
 FIELD_CHARS = 1 << 24
 """Longest CSV field; the csv module's own bound, 131,072, is less than some posts."""
 
-
 CHUNK = 1 << 16
 """Bytes of a piece."""
+
+DELIMITERS = (";", "\t")
+"""What parts columns where the header holds no comma."""
 
 _BYTE = re.compile(r"\(byte ([0-9]+)\)")
 """Where in the text msgspec says that JSON is off."""
@@ -47,36 +52,47 @@ def read_csv(
     *,
     noticed: Noticed,
     allow_ragged: bool | None = None,
-    aliases: Mapping[str, str] | None = None,
+    aliases: ColumnMap | None = None,
+    renamed: ColumnMap | None = None,
     unit: Literal["line", "row"] = "line",
-    cure: str = "name it in the header; commas part columns",
+    cure: str = "",
 ) -> Iterator[Row]:
-    """The records of a CSV file, in file order; only one is held at a time.
+    """The records of a table, in file order; only one is held at a time.
 
     Args:
-        path: the file.
+        path: a CSV file, or one of JSON objects.
         needed: columns that must be there.
         optional: columns that may be there.
         noticed: learns of other columns and of short rows.
         allow_ragged: read missing trailing fields as missing cells; None: likewise
             not, where the job has no such setting to name.
         aliases: other spellings of columns, each with the name used here.
+        renamed: columns that `--map` renames; None: it is not taken for this file.
         unit: what complaints count: lines of the file, or rows as a spreadsheet
             numbers them, where an empty line is a row too.
-        cure: what to do about a column that is missing.
+        cure: what to do about a column that is missing; "": rename it.
 
     Raises:
         DatasetError: the file is not to be read, or its header or a row is off.
     """
-    found = records(path)
-    columns = header_of(path, found, aliases or {})
-    for name in needed:
-        if name not in columns:
-            raise DatasetError(
-                f"{path.name}: column {name!r} is missing (found: "
-                f"{', '.join(columns)}); {cure}."
-            )
     wanted = {*needed, *optional}
+    names = {**(aliases or {}), **(renamed or {})}
+    takes_map = renamed is not None
+    if holds_objects(path):
+        unknown: dict[str, None] = {}
+        rows = _objects(path, names)
+        for row in rows:
+            if not unknown:
+                # of later objects an absent key is an empty cell
+                _require(path, needed, list(row.fields), cure, takes_map=takes_map)
+            unknown.update(dict.fromkeys(row.fields))
+            yield row
+        _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
+        return
+    delimiter = delimiter_of(path)
+    found = records(path, delimiter)
+    columns = header_of(path, found, names)
+    _require(path, needed, columns, cure, takes_map=takes_map)
     for name in (*needed, *optional):
         if columns.count(name) > 1:
             raise DatasetError(
@@ -85,6 +101,7 @@ def read_csv(
     _note_unknown(path, [name for name in columns if name not in wanted], noticed)
     kept = [(place, name) for place, name in enumerate(columns) if name in wanted]
     width = len(columns)
+    decimal = "," if delimiter == ";" else "."
     for line, number, cells in found:
         at = line if unit == "line" else number
         if len(cells) > width or (len(cells) < width and not allow_ragged):
@@ -101,16 +118,72 @@ def read_csv(
                 example=f"{unit} {at}",
             )
         fields = {name: cells[place] or None for place, name in kept}
-        yield Row(file=path.name, line=at, fields=fields, unit=unit)
+        yield Row(file=path.name, line=at, fields=fields, unit=unit, decimal=decimal)
+
+
+def _require(
+    path: Path,
+    needed: Sequence[str],
+    columns: Sequence[str],
+    cure: str,
+    *,
+    takes_map: bool,
+) -> None:
+    for name in needed:
+        if name not in columns:
+            raise missing_column(path.name, name, columns, cure, takes_map=takes_map)
+
+
+def holds_objects(path: Path) -> bool:
+    """Whether a file holds JSON objects: a line is one, or a list or object begins.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    first = next((text.strip() for _, text in lines(path) if text.strip()), "")
+    if not first.startswith(("{", "[")):
+        return False
+    if is_spread(first.encode()):
+        return True
+    try:
+        return isinstance(msgspec.json.decode(first), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def delimiter_of(path: Path) -> str:
+    """What stands between the columns of a CSV file, by its header.
+
+    A comma wherever the header has one outside quotes; else the semicolon or tab that
+    makes most columns.
+
+    Raises:
+        DatasetError: the file is not to be read.
+    """
+    first = next((text for _, text in lines(path) if text.strip()), "")
+
+    def columns(delimiter: str) -> int:
+        try:
+            return len(next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter)))
+        except (csv.Error, StopIteration):
+            return 1
+
+    best = max(DELIMITERS, key=columns)
+    return best if columns(",") == 1 and columns(best) > 1 else ","
 
 
 def csv_columns(path: Path) -> tuple[str, ...]:
-    """The names in a CSV file's header, by which its format is recognised.
+    """The columns of a table, by which its format is recognised.
+
+    Of JSON objects they are the keys of the first.
 
     Raises:
         DatasetError: the file is not to be read, or has no header.
     """
-    return header_of(path, records(path), {})
+    if holds_objects(path):
+        first = next(_objects(path, {}), None)
+        return () if first is None else tuple(first.fields)
+    return header_of(path, records(path, delimiter_of(path)), {})
 
 
 def read_jsonl(
@@ -119,10 +192,11 @@ def read_jsonl(
     optional: Sequence[str] = (),
     *,
     noticed: Noticed,
+    renamed: ColumnMap | None = None,
 ) -> Iterator[Row]:
-    """The objects of a JSONL file, in file order; only one is held at a time.
+    """The objects of a JSON file, in file order; of JSONL only one is held at a time.
 
-    Keys other than *needed* and *optional* are noted.
+    Keys other than *needed* and *optional* are noted; *renamed* is as in `read_csv`.
 
     Raises:
         DatasetError: the file is not to be read, a line is no object, or a needed key
@@ -130,17 +204,26 @@ def read_jsonl(
     """
     wanted = {*needed, *optional}
     unknown: dict[str, None] = {}
-    for line, text in lines(path):
-        if not text.strip():
-            continue
-        fields = object_of(text, f"{path.name} line {line}")
-        row = Row(file=path.name, line=line, fields=fields)
+    for row in _objects(path, renamed or {}):
         for name in needed:
-            if name not in fields:
-                raise row.error(f"no key {name} (add it to the object)")
-        unknown.update((name, None) for name in fields if name not in wanted)
+            if name not in row.fields:
+                near = "".join(nearest(name, row.fields, n=1))
+                takes_map = bool(near) and renamed is not None
+                hint = f", or pass --map {near}={name}" if takes_map else ""
+                raise row.error(f"no key {name} (add it to the object{hint})")
+        unknown.update((name, None) for name in row.fields if name not in wanted)
         yield row
     _note_unknown(path, list(unknown), noticed)
+
+
+def _objects(path: Path, aliases: ColumnMap) -> Iterator[Row]:
+    """The objects of a file, with their keys by the names used here."""
+    with _opened(path) as file:
+        for line, _, raw in entries_of(file, path.name):
+            fields = object_of(_text(raw, line, path.name), f"{path.name} line {line}")
+            if aliases:
+                fields = {aliases.get(name, name): it for name, it in fields.items()}
+            yield Row(file=path.name, line=line, fields=fields)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
@@ -247,14 +330,18 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     with _opened(path) as file:
         for number, raw in lines_of(file, path.name):
-            data = raw.removeprefix(BOM) if number == 1 else raw
-            try:
-                yield number, data.decode()
-            except UnicodeDecodeError as error:
-                raise DatasetError(
-                    f"{path.name} line {number}: byte {error.start + 1} of the "
-                    "line is not UTF-8 (save the file as UTF-8)."
-                ) from error
+            yield number, _text(raw, number, path.name)
+
+
+def _text(raw: bytes, number: int, name: str) -> str:
+    data = raw.removeprefix(BOM) if number == 1 else raw
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{name} line {number}: byte {error.start + 1} of the line is not UTF-8 "
+            "(save the file as UTF-8)."
+        ) from error
 
 
 def chunks(path: Path) -> Iterator[bytes]:

@@ -31,6 +31,7 @@ class Row:
     line: int  #: from 1; of a record over several lines the first
     fields: Mapping[str, Cell]  #: None or absent: missing
     unit: str = "line"  #: what is counted
+    decimal: str = "."  #: a comma in tables whose columns a semicolon parts
 
     def error(self, sentence: str) -> DatasetError:
         """The error that says *sentence* about this row."""
@@ -101,8 +102,8 @@ class Row:
         return value
 
     def number(self, name: str) -> float:
-        """A cell that must hold a number; `inf` is one."""
-        return self._read(name, number_of)
+        """A cell that must hold a number, which `inf` is; `decimal` is its point."""
+        return self._read(name, self._number)
 
     def probability(self, name: str) -> float:
         """A cell that must hold a number from 0 to 1."""
@@ -122,6 +123,11 @@ class Row:
                 f"{name} is {shown(text)} (one of {', '.join(allowed)} is expected)"
             )
         return text
+
+    def _number(self, cell: Cell) -> float:
+        if self.decimal == "," and isinstance(cell, str) and cell.count(",") == 1:
+            return number_of(cell.replace(",", "."))
+        return number_of(cell)
 
     def _read(self, name: str, read: Callable[[Cell], Value]) -> Value:
         cell = self.fields.get(name)

@@ -41,7 +41,7 @@ class Settings(BaseModel):
         (), description="CSV of labelled records, one a review, named by its id"
     )
     map: tuple[str, ...] = Field(
-        (), description="FIELD=COLUMN, where a file calls a column otherwise"
+        (), description="OLD=NEW: a column of a file by the name used here"
     )
     positive_label: Literal["label_included", "label_abstract_screening"] = Field(
         "label_included", description="which label of the records counts as included"
@@ -62,7 +62,7 @@ class Settings(BaseModel):
         None, description="folder that prepare has written: what a run screens"
     )
     decisions: Path | None = Field(
-        None, description="to import: CSV of decisions made elsewhere"
+        None, description="to import: CSV of decisions or scores made elsewhere"
     )
     confidence_kind: Literal["include", "decision"] = Field(
         "include", description="confidence to import: that it is included, or right"

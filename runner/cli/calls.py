@@ -298,6 +298,8 @@ def import_(
                 await importing.write_answers(log, work, spool, tell)
 
         asyncio.run(write())
+    for note in found.notes:
+        tell(note)
     tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
     ended = Ended(outcome="finished")
     return session.end(folder, work, ended, given, scores=not no_score)

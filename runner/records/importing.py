@@ -38,6 +38,7 @@ class Census:
     models: tuple[str, ...]  #: of the subject role, in the order they appear
     replicates: int
     answers: int
+    notes: tuple[str, ...] = ()  #: sentences about the files, each once
 
 
 def require_form(importer: Importer, form: str | None) -> None:
@@ -54,13 +55,20 @@ def require_form(importer: Importer, form: str | None) -> None:
 def census(job: Job, answers: Iterable[ImportedAnswer]) -> Census:
     """Count models and replicates before anything is written."""
     models: dict[str, None] = {}
+    notes: dict[str, None] = {}
     replicates = count = 0
     for answer in answers:
         if stage_of(job, answer.spec.stage).role == "subject":
             models[answer.model] = None
         replicates = max(replicates, answer.replicate)
+        notes.update(dict.fromkeys(answer.notes))
         count += 1
-    return Census(models=tuple(models), replicates=replicates, answers=count)
+    return Census(
+        models=tuple(models),
+        replicates=replicates,
+        answers=count,
+        notes=tuple(notes),
+    )
 
 
 async def write_answers(

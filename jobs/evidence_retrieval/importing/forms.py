@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.evidence_retrieval.dataset import query_key
 from jobs.evidence_retrieval.importing.gamma import is_gamma_sweep, read_gamma_sweep
-from jobs.evidence_retrieval.importing.given import encode
+from jobs.evidence_retrieval.importing.given import (
+    CALIBRATED,
+    GAMMA_PREFIX,
+    PROB_PREFIX,
+    RAW,
+    encode,
+)
 from jobs.evidence_retrieval.importing.joining import Reading, joined
-from jobs.evidence_retrieval.importing.lists import is_lists, read_lists
+from jobs.evidence_retrieval.importing.lists import (
+    LIST_SUFFIX,
+    is_lists,
+    read_lists,
+)
 from jobs.evidence_retrieval.importing.predictions import (
+    LABEL,
+    OPTIONAL,
     is_predictions,
     read_predictions,
 )
-from jobs.evidence_retrieval.importing.rankings import read_rankings
-from jobs.evidence_retrieval.importing.source import MAIN, Owners, Part, Source
+from jobs.evidence_retrieval.importing.rankings import (
+    SCORES,
+    UIDS,
+    is_rankings,
+    read_rankings,
+)
+from jobs.evidence_retrieval.importing.source import QUERY, Owners, Part, Source
 from jobs.evidence_retrieval.importing.trec import (
     QRELS_FIELDS,
     RUN_FIELDS,
@@ -26,7 +43,8 @@ from jobs.evidence_retrieval.importing.trec import (
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
-from jobs.rows.files import csv_columns
+from jobs.rows.files import csv_columns, holds_objects
+from jobs.rows.mapping import ColumnMap, column_map, found_words, is_field
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
@@ -41,25 +59,22 @@ class Form:
 
     recognised: str  #: what a file must have, in words
     read: Callable[[Source], Iterator[Part]]
-    has_columns: Callable[[Sequence[str]], bool] | None = None  #: of a CSV file
-    suffixes: tuple[str, ...] = ()  #: of the file's name
+    has_columns: Callable[[Sequence[str]], bool] | None = None  #: of a table
     words: int = 0  #: in a line
     judges_posts: bool = False
 
-    def fits(self, path: Path) -> bool:
-        """Whether a file is written in this form."""
-        if self.suffixes:
-            return path.name.endswith(self.suffixes)
+    def fits(self, path: Path, columns: Sequence[str]) -> bool:
+        """Whether a file with these *columns* is written in this form."""
         if self.words:
-            return trec_fields(path) == self.words
-        return self.has_columns is not None and self.has_columns(csv_columns(path))
+            return not holds_objects(path) and trec_fields(path) == self.words
+        return self.has_columns is not None and self.has_columns(columns)
 
 
 FORMS: Mapping[str, Form] = {
     "rankings": Form(
         recognised="JSONL post_id, criterion_id, sent_uids",
         read=read_rankings,
-        suffixes=(".jsonl", ".jsonl.gz"),
+        has_columns=is_rankings,
     ),
     "qrels": Form(
         recognised="lines of qid 0 docid rel",
@@ -90,6 +105,24 @@ FORMS: Mapping[str, Form] = {
 }
 """In the order in which they are tried."""
 
+FIELDS = (
+    *QUERY,
+    LABEL,
+    *OPTIONAL,
+    CALIBRATED,
+    RAW,
+    PROB_PREFIX + "*",
+    UIDS,
+    SCORES,
+    "gold_ids",
+    "*" + LIST_SUFFIX,
+    GAMMA_PREFIX + "*",
+)
+"""What a column of a file may be mapped to."""
+
+HINTED = (*QUERY, LABEL, UIDS, "gold_ids")
+"""Columns by which formats are recognised."""
+
 LEADING = ("predictions", "lists", "qrels")
 """Forms that say what is true; one of them is read first, whatever was named first."""
 
@@ -98,17 +131,20 @@ LEADING = ("predictions", "lists", "qrels")
 class _Named:
     """A file as the command line names it."""
 
-    form: str
     path: Path
-    model: str = MAIN
+    form: str = ""  #: empty: by what the file holds
+    model: str = ""  #: empty: the model of all files that name none
 
-    def reading(self, settings: Settings, owners: Owners, noticed: Noticed) -> Reading:
+    def reading(
+        self, settings: Settings, owners: Owners, noticed: Noticed, columns: ColumnMap
+    ) -> Reading:
         source = Source(
             path=self.path,
             settings=settings,
             owners=owners,
             noticed=noticed,
             model=self.model,
+            columns=columns,
         )
         form = FORMS[self.form]
         return Reading(source=source, read=form.read, judges_posts=form.judges_posts)
@@ -155,8 +191,19 @@ class EvidenceRetrievalImporter:
                 "Name the files to import, by place or with --per-query, --rankings, "
                 "--gamma-sweep, --qrels and --run."
             )
+        columns = _columns(settings, named)
+        named = [
+            replace(
+                each,
+                form=each.form or _form(each.path, columns),
+                # named before files are joined, so that all that is said of one model
+                # becomes one answer, under whichever option it was given
+                model=each.model or model or MODEL,
+            )
+            for each in named
+        ]
         named.sort(key=lambda each: each.form not in LEADING)
-        readings = [each.reading(settings, owners, noticed) for each in named]
+        readings = [each.reading(settings, owners, noticed, columns) for each in named]
         for part in joined(readings, noticed):
             context = encode(part.truth)
             for name, said in part.given.items():
@@ -166,7 +213,7 @@ class EvidenceRetrievalImporter:
                         key=query_key(part.post, part.criterion),
                         context=context,
                     ),
-                    model=name or model or MODEL,
+                    model=name,
                     replicate=1,
                     text=encode(said),
                 )
@@ -178,7 +225,7 @@ importer = EvidenceRetrievalImporter()
 def _by_settings(settings: Settings) -> Iterator[_Named]:
     """What flags name."""
     if settings.per_query is not None:
-        yield _Named(form=_form(settings.per_query), path=settings.per_query)
+        yield _Named(path=settings.per_query)
     if settings.qrels is not None:
         yield _Named(form="qrels", path=settings.qrels)
     if settings.run is not None:
@@ -196,14 +243,46 @@ def _by_settings(settings: Settings) -> Iterator[_Named]:
 def _by_place(files: tuple[Path, ...], form: str | None) -> Iterator[_Named]:
     """What is named without saying what it is."""
     for path in files:
-        yield _Named(form=form or _form(path), path=path)
+        yield _Named(form=form or "", path=path)
 
 
-def _form(path: Path) -> str:
+def _columns(settings: Settings, named: Sequence[_Named]) -> ColumnMap:
+    """The fields by the columns that `--map` renames.
+
+    Raises:
+        UsageError: no file has a column that is mapped.
+    """
+    stored = set(stored_pairs(settings))
+    pairs = [pair for pair in settings.map if pair not in stored]
+    if not pairs:
+        return {}
+    tables = [each.path for each in named if not FORMS[each.form or "lists"].words]
+    seen = (name for path in tables for name in csv_columns(path))
+    return column_map(pairs, FIELDS, seen)
+
+
+def stored_pairs(settings: Settings) -> Sequence[str]:
+    """The pairs of `--map` that name a key of the results in `--against`.
+
+    They are those without a column that this job reads; there are none without
+    `--against`.
+    """
+    if settings.against is None:
+        return ()
+    return [
+        pair
+        for pair in settings.map
+        if not any(is_field(side, FIELDS) for side in pair.split("="))
+    ]
+
+
+def _form(path: Path, columns: ColumnMap) -> str:
+    found = [columns.get(name, name) for name in csv_columns(path)]
     for name, form in FORMS.items():
-        if form.fits(path):
+        if form.fits(path, found):
             return name
     known = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
     raise DatasetError(
-        f"{path.name}: fits no known format ({known}; force one with --format)."
+        f"{path.name}: fits no known format ({found_words(found, HINTED)}; {known}; "
+        "rename a column with --map OLD=NEW, or force a format with --format)."
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import GAMMA_PREFIX, Given
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.rows.files import csv_columns, read_csv
+from jobs.rows.files import read_csv
 
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 
@@ -20,13 +20,14 @@ def is_gamma_sweep(columns: Sequence[str]) -> bool:
 
 def read_gamma_sweep(source: Source) -> Iterator[Part]:
     """The K of each query by gamma."""
-    sweep = _sweep(csv_columns(source.path))
+    sweep = _sweep(source.names)
     rows = read_csv(
         source.path,
         QUERY,
         sweep,
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         stated = {name: float(row.count(name)) for name in sweep if row.has(name)}

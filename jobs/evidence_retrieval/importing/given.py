@@ -43,6 +43,9 @@ STATED = (
 )
 """Results a query that a file states beside its predictions."""
 
+SINGLE = ("score", "state", "tau_neg", "tau_pos", "k")
+"""Fields of `Given` that hold one value."""
+
 Said = TypeVar("Said", "Truth", "Given")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from jobs.evidence_retrieval.importing.given import united
+from jobs.evidence_retrieval.importing.given import SINGLE, Given, united
 from jobs.evidence_retrieval.importing.source import Part, Source
 from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.noticed import Noticed
@@ -128,21 +128,37 @@ def _both(part: Part, other: Part, noticed: Noticed) -> Part:
     given = dict(part.given)
     for model, said in other.given.items():
         mine = given.get(model)
-        if mine is None:
-            given[model] = said
-            continue
-        for name in (each for each in said.lists if each in mine.lists):
-            raise other.error(
-                f"the list {name} of this query stands at {part.where} already (give "
-                "one of the two files to another model: --rankings NAME=FILE)"
-            )
-        for name in (each for each in said.probs if each in mine.probs):
-            raise other.error(
-                f"{name} of this query stands at {part.where} already (import the two "
-                "files as separate runs)"
-            )
-        given[model] = united(mine, said)
+        if mine is not None:
+            _require_new(part, mine, other, said, model)
+        given[model] = said if mine is None else united(mine, said)
     return replace(part, truth=united(part.truth, other.truth), given=given)
+
+
+def _require_new(part: Part, mine: Given, other: Part, said: Given, model: str) -> None:
+    """Refuse a second answer of one model to one query.
+
+    Two files may each hold a part of an answer, such as probabilities and a ranking.
+
+    Raises:
+        DatasetError: both hold the same part; names both files and rows.
+    """
+    twice = [
+        *(f"the list {name}" for name in said.lists if name in mine.lists),
+        *(name for name in said.probs if name in mine.probs),
+        *(name for name in said.stated if name in mine.stated),
+        *(
+            name
+            for name in SINGLE
+            if None not in {getattr(mine, name), getattr(said, name)}
+        ),
+    ]
+    if twice:
+        raise other.error(
+            f"{twice[0]} of {model} for post {other.post} and criterion "
+            f"{other.criterion} stands at {part.where} already (give one of the two "
+            "files to another model with --rankings NAME=FILE, or import them as "
+            "separate runs)"
+        )
 
 
 def _compare_truth(part: Part, other: Part, noticed: Noticed) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.rows.files import csv_columns, read_csv
+from jobs.rows.files import read_csv
 
 LIST_SUFFIX = "_topk"
 """Of the columns that hold a ranking; what stands before it is the list's name."""
@@ -20,13 +20,14 @@ def is_lists(columns: Sequence[str]) -> bool:
 
 def read_lists(source: Source) -> Iterator[Part]:
     """The lists of each query; a blank `gold_ids` says that there is no evidence."""
-    names = _names(csv_columns(source.path))
+    names = _names(source.names)
     rows = read_csv(
         source.path,
         (*QUERY, "gold_ids"),
         [name + LIST_SUFFIX for name in names],
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         gold = source.sentences(row, "gold_ids", part.post)

@@ -13,10 +13,11 @@ from jobs.evidence_retrieval.importing.given import (
     STATED,
     Given,
     Truth,
+    united,
 )
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
 from jobs.metrics.gate import STATES
-from jobs.rows.files import csv_columns, read_csv
+from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from runner.errors import DatasetError
 
@@ -51,7 +52,7 @@ def read_predictions(source: Source) -> Iterator[Part]:
 
     A query without a label is unjudged, one without a probability unscored.
     """
-    columns = csv_columns(source.path)
+    columns = source.names
     layout = _Layout.of(source, columns)
     rows = read_csv(
         source.path,
@@ -59,6 +60,7 @@ def read_predictions(source: Source) -> Iterator[Part]:
         (*OPTIONAL, *DERIVED, *layout.own, *layout.further.values()),
         noticed=source.noticed,
         allow_ragged=source.settings.allow_ragged,
+        renamed=source.columns,
     )
     for row, part in source.parts(rows):
         probs = {
@@ -69,11 +71,19 @@ def read_predictions(source: Source) -> Iterator[Part]:
         yield replace(
             part,
             truth=_truth(source, row, part.post, names_gold=GOLD in columns),
-            given={
-                source.model: _given(row, layout.own),
-                **{name: Given(probs=said) for name, said in probs.items()},
-            },
+            given=_by_model(source.model, _given(row, layout.own), probs),
         )
+
+
+def _by_model(
+    model: str, own: Given, further: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Given]:
+    """What the file's model and further ones say; a column may be the file's own."""
+    given = {model: own}
+    for name, probs in further.items():
+        said = Given(probs=probs)
+        given[name] = united(given[name], said) if name in given else said
+    return given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
-"""Ranked lists as JSONL: a line a query, best first; the order given is the ranking."""
+"""Ranked lists as JSON: an object a query, best first, ranked in the given order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,9 +16,20 @@ LIST = "ranking"
 UIDS, SCORES = "sent_uids", "scores"
 
 
+def is_rankings(columns: Sequence[str]) -> bool:
+    """Whether the keys of an object are those of a ranked list."""
+    return {*QUERY, UIDS} <= set(columns)
+
+
 def read_rankings(source: Source) -> Iterator[Part]:
     """The list of each query; scores are looked at only for the best of them."""
-    rows = read_jsonl(source.path, (*QUERY, UIDS), (SCORES,), noticed=source.noticed)
+    rows = read_jsonl(
+        source.path,
+        (*QUERY, UIDS),
+        (SCORES,),
+        noticed=source.noticed,
+        renamed=source.columns,
+    )
     for row, part in source.parts(rows):
         uids = source.ranked(row, UIDS, part.post)
         scores = row.numbers(SCORES)

@@ -20,6 +20,7 @@ from jobs.evidence_retrieval.importing.given import (
     Truth,
     decode_truth,
     read_given,
+    united,
 )
 from jobs.evidence_retrieval.importing.leaks import given_leaks
 from jobs.evidence_retrieval.inputs.criteria import natural_order
@@ -31,6 +32,7 @@ from jobs.metrics.columns import Ints
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
 from runner.job import Answers
+from runner.task import Task
 
 
 def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
@@ -41,6 +43,16 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
     """
     said = _Said.of(dataset, answers).in_order(dataset)
     noticed = Noticed()
+    if said.joined:
+        noticed.add(
+            "answers_joined",
+            "warn",
+            "import",
+            "A query has two answers of one model; both are read as one answer, and "
+            "the first counts where they differ.",
+            example=said.joined[0],
+            n=len(said.joined),
+        )
     _require_column(dataset.settings.prob, said)
     queries = _queries(said, dataset)
     predictions = tuple(
@@ -73,6 +85,7 @@ class _Said:
     queries: list[tuple[str, str]] = field(default_factory=list)
     truths: list[Truth] = field(default_factory=list)
     given: dict[str, list[Given | None]] = field(default_factory=dict)  #: by model
+    joined: list[str] = field(default_factory=list)  #: tasks with an earlier answer
 
     @classmethod
     def of(cls, dataset: Dataset, answers: Answers) -> _Said:
@@ -90,10 +103,18 @@ class _Said:
                     column.append(None)
             if answer.chat is not None:
                 read = read_given(dataset, task, answer.chat)
-                said.given[task.model][place] = (
-                    read if isinstance(read, Given) else None
-                )
+                said._add(task, place, read if isinstance(read, Given) else None)
         return said
+
+    def _add(self, task: Task, place: int, given: Given | None) -> None:
+        """Keep an answer; imports once wrote probabilities and rankings as two."""
+        column = self.given[task.model]
+        before = column[place]
+        if before is None or given is None:
+            column[place] = before or given
+            return
+        self.joined.append(f"{task.model}: {task.key}")
+        column[place] = united(before, given)
 
     def in_order(self, dataset: Dataset) -> _Said:
         """In file order of posts and then in display order of criteria."""
@@ -110,6 +131,7 @@ class _Said:
                 model: [column[i] for i in order]
                 for model, column in self.given.items()
             },
+            joined=self.joined,
         )
 
 

@@ -11,11 +11,10 @@ from jobs.evidence_retrieval.inputs.judgements import owner_by_prefix
 from jobs.evidence_retrieval.inputs.posts import read_posts
 from jobs.evidence_retrieval.settings import Settings
 from jobs.noticed import Noticed
+from jobs.rows.files import csv_columns
+from jobs.rows.mapping import ColumnMap
 from jobs.rows.row import Row
 from runner.errors import DatasetError
-
-MAIN = ""
-"""Stands for the model of the per-query file, until it is known what it is called."""
 
 QUERY = ("post_id", "criterion_id")
 
@@ -70,7 +69,13 @@ class Source:
     settings: Settings
     owners: Owners
     noticed: Noticed
-    model: str = MAIN  #: whose rankings a file without names holds
+    model: str  #: whose predictions or rankings a file without names holds
+    columns: ColumnMap = field(default_factory=dict)  #: fields by renamed columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The file's columns by the names used here."""
+        return tuple(self.columns.get(name, name) for name in csv_columns(self.path))
 
     def query(self, row: Row) -> tuple[str, str]:
         """The post and criterion that a row speaks of."""

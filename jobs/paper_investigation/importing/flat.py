@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from jobs.counted import counted
 from jobs.json_lines import BOM
 from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import read_bench
@@ -19,6 +20,7 @@ from jobs.paper_investigation.importing.source import Source, pipeline_of, reply
 from jobs.paper_investigation.questions import read_questions
 from jobs.paper_investigation.rows import Row
 from jobs.paper_investigation.settings import Settings
+from jobs.rows.mapping import renamed
 from runner.errors import UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
@@ -37,7 +39,12 @@ class _Family:
 
 def read_flat(source: Source) -> Iterator[ImportedAnswer]:
     """A family of answers a paper, or, in mode questions, each answer by itself."""
-    families = _families(source)
+    families, unused = _families(source)
+    note = (
+        f"{source.path.name}: {counted(unused, 'extract line')} not used, because "
+        "mode=questions scores questions alone."
+    )
+    notes = (note,) if unused else ()
     alone = source.settings.mode == "questions"
     with source.path.open("rb") as file:
 
@@ -45,7 +52,8 @@ def read_flat(source: Source) -> Iterator[ImportedAnswer]:
             file.seek(row.start)
             line = file.read(row.size).removeprefix(BOM)
             text = line.decode(errors="replace")
-            return replace(row, fields=msgspec.json.decode(text))
+            fields = renamed(msgspec.json.decode(text), source.columns)
+            return replace(row, fields=fields)
 
         for (model, replicate, pmcid), family in families.items():
             if family.extraction is not None:
@@ -56,7 +64,8 @@ def read_flat(source: Source) -> Iterator[ImportedAnswer]:
                 key = f"{row.text('source_pipeline')}:{row.text('question_id')}"
                 spec = TaskSpec(stage="question", key=f"{pmcid}/{key}")
                 answer = _answer(row, spec, model, replicate)
-                yield answer if alone else replace(answer, descends=True)
+                yield replace(answer, descends=not alone, notes=notes)
+                notes = ()
 
 
 def _answer(row: Row, spec: TaskSpec, model: str, replicate: int) -> ImportedAnswer:
@@ -71,17 +80,21 @@ def _answer(row: Row, spec: TaskSpec, model: str, replicate: int) -> ImportedAns
     )
 
 
-def _families(source: Source) -> dict[PaperKey, _Family]:
-    """Every line checked, by the paper it is about."""
+def _families(source: Source) -> tuple[dict[PaperKey, _Family], int]:
+    """Every line checked, by the paper it is about, and how many are not used."""
     settings = source.settings
     papers, asked = _papers(settings), _asked(settings)
     families: dict[PaperKey, _Family] = {}
+    unused = 0
     for row in source.rows():
         model, replicate = source.model_of(row), source.replicate_of(row)
         place = replace(row, fields={})
         kind = row.text("kind")
         if kind == "extract":
             pmcid = source.paper_of(row)
+            if settings.mode == "questions":
+                unused += 1
+                continue
             if pmcid not in papers:
                 raise row.error(f"{pmcid} is not in the bench (check --bench)")
             family = families.setdefault((model, replicate, pmcid), _Family())
@@ -99,7 +112,7 @@ def _families(source: Source) -> dict[PaperKey, _Family]:
             raise row.error(f"kind is {kind[:20]!r} (extract or question)")
     if settings.mode != "questions":
         _require_extractions(families)
-    return families
+    return families, unused
 
 
 def _papers(settings: Settings) -> frozenset[str]:

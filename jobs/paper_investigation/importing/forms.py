@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from jobs.paper_investigation.importing.absent import Answered, absent
 from jobs.paper_investigation.importing.extraction import read_extraction
 from jobs.paper_investigation.importing.flat import read_flat
 from jobs.paper_investigation.importing.investigation import read_investigation
 from jobs.paper_investigation.importing.source import Source
 from jobs.paper_investigation.importing.standalone import read_mcq, read_study
+from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.settings import Settings
+from jobs.rows.mapping import column_map, found_words, keys_of
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
+
+LOOKED_AT = 100
+"""Objects of a file whose keys are known to `--map`."""
+
+FIELDS = (
+    *("pmcid", "model", "replicate", "article_title", "had_paper_context"),
+    *("kind", "response", "error", "finish_reason", "source_pipeline", "question_id"),
+    *("variant_results", "responses", "model_response", "expected_answer", "correct"),
+    *("ground_truth_variants", "predicted_variants", "variant_recall", "paper_score"),
+    *("skip_reason", "annotation_id", "question", "variant", "ground_truth"),
+    *("raw_response", "predicted", "blanked_sentence", "correct_answer"),
+    *("option_a", "option_b", "option_c", "option_d", "modified_sentence"),
+    *("expected_answer_p_value", "expected_answer_significance"),
+)
+"""What a key of an imported file may be mapped to."""
+
+PLAN = "the plan"
+"""The step of flat replies, whose truth is that of the run's own inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +47,7 @@ class Form:
     needs_any: tuple[str, ...] = ()  #: and one of these
     read: Callable[[Source], Iterator[ImportedAnswer]]
     step: str  #: what the file is about; files of one run share it
+    mode: Mode | None = None  #: of runs whose papers a bench names; None: no papers
 
     def fits(self, fields: Mapping[str, Any]) -> bool:
         """Whether a row with these *fields* is written in this form."""
@@ -40,14 +63,20 @@ class Form:
 
 FORMS: Mapping[str, Form] = {
     "investigation": Form(
-        needs=("variant_results",), read=read_investigation, step="papers"
+        needs=("variant_results",),
+        read=read_investigation,
+        step="papers",
+        mode="investigate",
     ),
-    "flat": Form(needs=("kind", "response"), read=read_flat, step="the plan"),
+    "flat": Form(
+        needs=("kind", "response"), read=read_flat, step=PLAN, mode="investigate"
+    ),
     "variants": Form(
         needs=("ground_truth",),
         needs_any=("raw_response", "predicted"),
         read=read_extraction,
         step="variants",
+        mode="extract",
     ),
     "mcq": Form(needs=("option_a", "response"), read=read_mcq, step="questions"),
     "study_param": Form(
@@ -88,23 +117,46 @@ class PaperInvestigationImporter:
         """
         if not files:
             raise UsageError("Name the files to import.")
-        sources = [
-            Source(
-                path=path,
-                settings=settings,
-                model=model,
-                replicate=replicates.get(path),
-            )
-            for path in files
-        ]
+        sources = _mapped(
+            [
+                Source(
+                    path=path,
+                    settings=settings,
+                    model=model,
+                    replicate=replicates.get(path),
+                )
+                for path in files
+            ],
+            settings.map,
+        )
         forms = [_form(source, form) for source in sources]
         _require_one_step(sources, forms)
-        _require_distinct(sources, forms)
+        answered = _distinct(sources, forms)
         for source, chosen in zip(sources, forms, strict=True):
             yield from chosen.read(source)
+        mode = forms[0].mode
+        if mode is not None:
+            in_full = forms[0].step != PLAN
+            yield from absent(answered, settings, mode, in_full=in_full)
 
 
 importer = PaperInvestigationImporter()
+
+
+def _mapped(sources: list[Source], pairs: Sequence[str]) -> list[Source]:
+    """The files with the keys that `--map` renames.
+
+    Raises:
+        UsageError: no file has a key that is mapped.
+    """
+    if not pairs:
+        return sources
+    keys: dict[str, None] = {}
+    for source in sources:
+        for row in islice(source.rows(), LOOKED_AT):
+            keys.update(dict.fromkeys(keys_of(row.fields)))
+    columns = column_map(pairs, FIELDS, keys)
+    return [replace(source, columns=columns) for source in sources]
 
 
 def _form(source: Source, name: str | None) -> Form:
@@ -117,8 +169,11 @@ def _form(source: Source, name: str | None) -> Form:
         if form.fits(row.fields):
             return form
     known = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
+    needed = {name for form in FORMS.values() for name in form.needs}
+    found = found_words(list(row.fields), sorted(needed))
     raise row.error(
-        f"fits no known format by its fields ({known}; force one with --format)"
+        f"fits no known format by its fields ({found}; {known}; rename a key with "
+        "--map OLD=NEW, or force a format with --format)"
     )
 
 
@@ -132,12 +187,14 @@ def _require_one_step(sources: list[Source], forms: list[Form]) -> None:
             )
 
 
-def _require_distinct(sources: list[Source], forms: list[Form]) -> None:
+def _distinct(sources: list[Source], forms: list[Form]) -> Answered:
     """Read everything once, so that nothing is half imported."""
+    answered = Answered()
     seen: dict[tuple[str, int, str], str] = {}
     for source, form in zip(sources, forms, strict=True):
         family: set[str] = set()
         for answer in form.read(source):
+            answered.add(answer)
             key = answer.spec.key
             if answer.descends:
                 is_new = key not in family
@@ -154,3 +211,4 @@ def _require_distinct(sources: list[Source], forms: list[Form]) -> None:
                     f"answers {key} already in {first} (give one of the two files "
                     "another --replicate)."
                 )
+    return answered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jobs.noticed import Noticed
@@ -11,6 +11,7 @@ from jobs.paper_investigation.bench import paper_id
 from jobs.paper_investigation.record import Fact
 from jobs.paper_investigation.rows import Row, read_rows
 from jobs.paper_investigation.settings import PIPELINES, Pipeline, Settings
+from jobs.rows.mapping import ColumnMap, renamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +22,14 @@ class Source:
     settings: Settings
     model: str | None = None  #: of every row, whatever the file says
     replicate: int | None = None  #: likewise
+    columns: ColumnMap = field(default_factory=dict)  #: fields by renamed keys
 
     def rows(self) -> Iterator[Row]:
-        """The file's objects, one at a time."""
-        return read_rows(self.path, self.settings.encoding_errors, Noticed())
+        """The file's objects, one at a time, with their keys by the names used here."""
+        rows = read_rows(self.path, self.settings.encoding_errors, Noticed())
+        for row in rows:
+            fields = renamed(row.fields, self.columns)
+            yield replace(row, fields=fields) if self.columns else row
 
     def model_of(self, row: Row) -> str:
         """The model that gave a row's answers."""

@@ -9,12 +9,15 @@ from pathlib import Path
 from jobs.property_extraction.importing.told import STAGE, Told, text_of
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
+from jobs.property_extraction.inputs.named import mapped
 from jobs.property_extraction.inputs.predictions import (
     PredictedRow,
+    column_notes,
     prediction_files,
     read_predictions,
 )
 from jobs.property_extraction.settings import Settings
+from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
@@ -65,8 +68,12 @@ class PredictionsImporter:
             raise UsageError("Name the predictions: --preds FILE or DIR.")
         if settings.truth is None:
             raise UsageError("Name the curated values: --truth FILE.")
-        read = _Read(settings=settings, model=model, replicates=replicates)
-        for path in prediction_files(named):
+        paths = tuple(prediction_files(named))
+        columns = mapped(settings, (*paths, settings.truth))
+        read = _Read(
+            settings=settings, model=model, replicates=replicates, columns=columns
+        )
+        for path in paths:
             read.add(path)
         yield from read.answers()
 
@@ -78,6 +85,8 @@ class _Read:
     settings: Settings
     model: str | None
     replicates: Mapping[Path, int]
+    columns: ColumnMap
+    notes: list[str] = field(default_factory=list)
     found: dict[tuple[str, int, str], list[Told]] = field(default_factory=dict)
     """By model, replicate and paper."""
     unread: list[str] = field(default_factory=list)  #: files that were left out
@@ -85,13 +94,15 @@ class _Read:
     def add(self, path: Path) -> None:
         """Read a file; all its rows or none, where it may be left out."""
         # one by one otherwise: a million rows need not be there at once
-        rows: Iterable[PredictedRow] = read_predictions(path, NA[self.settings.na])
+        missing = NA[self.settings.na]
+        rows: Iterable[PredictedRow] = read_predictions(path, missing, self.columns)
         if self.settings.skip_bad:
             try:
                 rows = list(rows)
             except DatasetError:
                 self.unread.append(path.name)
                 return
+        self.notes.extend(column_notes(path, missing, self.columns))
         for row in rows:
             name = row.model or self.model
             if not name:
@@ -112,7 +123,9 @@ class _Read:
                 model=name,
                 replicate=number,
                 text=text_of(told),
+                notes=tuple(self.notes),
             )
+            self.notes.clear()
         first, _, _ = next(iter(self.found))
         for file in self.unread:
             # nobody knows whose rows it holds; the run counts it among its failures

@@ -10,6 +10,7 @@ from itertools import chain
 from jobs.property_extraction.aliases.verdicts import HEURISTIC, Verdict
 from jobs.property_extraction.asking.keys import pair_key
 from jobs.property_extraction.gathering.verdicts import STAGE
+from jobs.property_extraction.inputs.named import mapped
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.settings import Settings
 from runner.errors import DatasetError, UsageError
@@ -33,7 +34,10 @@ def verdict_answers(settings: Settings, model: str | None) -> Iterator[ImportedA
     if not settings.verdicts:
         raise UsageError("Name the verdicts: --verdicts FILE.")
     seen: Counter[tuple[str, str]] = Counter()
-    for verdict in chain.from_iterable(map(read_verdicts, settings.verdicts)):
+    columns = mapped(settings, settings.verdicts)
+    for verdict in chain.from_iterable(
+        read_verdicts(path, columns) for path in settings.verdicts
+    ):
         if verdict.model == HEURISTIC:
             continue
         key = pair_key(verdict.pred_name, verdict.gt_name)

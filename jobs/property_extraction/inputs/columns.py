@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from jobs.counted import counted
-from jobs.rows.files import header_of, records
+from jobs.noticed import Noticed
+from jobs.rows.files import (
+    delimiter_of,
+    header_of,
+    holds_objects,
+    read_jsonl,
+    records,
+)
+from jobs.rows.mapping import ColumnMap, listed, missing_column
 from runner.errors import DatasetError
 
 NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
@@ -22,6 +31,10 @@ NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
     ),
 }
 """Texts that are missing values, beside the empty one: those of pandas' reader."""
+
+
+ASIDE = re.compile(r"num|(?<![a-z])(err|unc|std|sd|type|unit|min|max)")
+"""What is in the name of a column that holds something about a value, not the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,26 +57,57 @@ class Header:
         """
         found = self.first(spellings)
         if found is None:
-            raise DatasetError(
-                f"{self.file}: column {spellings[0]!r} is missing (found: "
-                f"{', '.join(self.names)}); name it in the header, or one of "
-                f"{', '.join(spellings)}."
+            raise missing_column(
+                self.file,
+                spellings[0],
+                self.names,
+                spellings=spellings,
+                takes_map=True,
             )
         return found
 
-    def value(self, spellings: Sequence[str]) -> int:
-        """The place of the values: a spelling, or the first "value" but for "num".
+    def value(self, spelling: str, others: Sequence[str] = ()) -> int:
+        """The place of the values: *spelling*, or the only column that could be them.
+
+        That is one of *others*, or one with "value" in its name that is not about a
+        value, such as its number, error or unit.
 
         Raises:
-            DatasetError: there is none.
+            DatasetError: there is none, or several could be meant.
         """
-        found = self.first(spellings)
-        if found is not None:
-            return found
-        for place, name in enumerate(self.names):
-            if "value" in name.lower() and "num" not in name.lower():
-                return place
-        return self.need(spellings)
+        if spelling in self.names:
+            return self.names.index(spelling)
+        found = [
+            name
+            for name in self.names
+            if name in others
+            or ("value" in name.lower() and not ASIDE.search(name.lower()))
+        ]
+        self._require_one(found, spelling)
+        return self.names.index(found[0]) if found else self.need((spelling, *others))
+
+    def predicted_unit(self, spelling: str, others: Sequence[str]) -> int | None:
+        """The place of the units of predictions.
+
+        Raises:
+            DatasetError: one of *others* is there, and a column of predicted units.
+        """
+        found = self.first((spelling, *others))
+        if found is not None and self.names[found] != spelling:
+            rivals = [
+                name
+                for name in self.names
+                if "pred" in name.lower() and "unit" in name.lower()
+            ]
+            self._require_one([self.names[found], *rivals], spelling)
+        return found
+
+    def _require_one(self, names: Sequence[str], spelling: str) -> None:
+        if len(names) > 1:
+            raise DatasetError(
+                f"{self.file}: {listed(names)} could each be {spelling} (say which "
+                f"with --map {names[-1]}={spelling})."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,24 +135,26 @@ class Opened:
     rows: Iterator[Cells]
 
 
-def open_table(path: Path, missing: Collection[str] = ()) -> Opened:
-    """The header and the rows of a CSV file; every cell is a text.
+def open_table(
+    path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
+) -> Opened:
+    """The header and the rows of a table; every cell is a text.
 
     Args:
-        path: the file.
+        path: a CSV file, or one of JSON objects. Of those, a nested key is a column
+            `outer.inner`.
         missing: texts that count as an empty cell.
+        renamed: columns that `--map` renames.
 
     Raises:
         DatasetError: the file is not to be read, its header names a column twice, or
             (when its row is read) a row has another number of fields.
     """
-    found = records(path)
-    names = header_of(path, found, {})
-    for name in names:
-        if name and names.count(name) > 1:
-            raise DatasetError(
-                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
-            )
+    if holds_objects(path):
+        return _open_objects(path, missing, renamed or {})
+    found = records(path, delimiter_of(path))
+    names = header_of(path, found, renamed or {})
+    _require_distinct(path, names)
     header = Header(file=path.name, names=names)
 
     def rows() -> Iterator[Cells]:
@@ -124,3 +170,50 @@ def open_table(path: Path, missing: Collection[str] = ()) -> Opened:
             yield Cells(file=path.name, number=number, texts=texts)
 
     return Opened(header=header, rows=rows())
+
+
+def _require_distinct(path: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if name and names.count(name) > 1:
+            raise DatasetError(
+                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
+            )
+
+
+def _open_objects(path: Path, missing: Collection[str], renamed: ColumnMap) -> Opened:
+    """Objects as a table, which is read twice: keys may come and go."""
+    names: dict[str, None] = {}
+    for row in read_jsonl(path, (), noticed=Noticed()):
+        names.update(dict.fromkeys(flattened(row.fields)))
+    columns = tuple(renamed.get(name, name) for name in names)
+    _require_distinct(path, columns)
+
+    def rows() -> Iterator[Cells]:
+        objects = read_jsonl(path, (), noticed=Noticed())
+        for number, row in enumerate(objects, start=2):  # the header of CSV is row 1
+            cells = flattened(row.fields)
+            texts = [cells.get(name, "").strip() for name in names]
+            if missing:
+                texts = ["" if text in missing else text for text in texts]
+            yield Cells(file=path.name, number=number, texts=texts)
+
+    return Opened(header=Header(file=path.name, names=columns), rows=rows())
+
+
+def flattened(fields: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """An object as cells: nested keys joined by points, lists by "|"."""
+    cells: dict[str, str] = {}
+    for name, value in fields.items():
+        key = before + name
+        match value:
+            case dict():
+                cells |= flattened(value, key + ".")
+            case None:
+                cells[key] = ""
+            case bool():
+                cells[key] = str(value).lower()
+            case list():
+                cells[key] = "|".join(map(str, value))
+            case _:
+                cells[key] = str(value)
+    return cells

@@ -13,6 +13,7 @@ from jobs.property_extraction.dataset import Dataset, canonical_names
 from jobs.property_extraction.inputs.candidates import read_candidates, with_examples
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.named import (
+    mapped_in,
     named_rubric,
     named_truth,
     named_unit_table,
@@ -187,7 +188,8 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     """What names are verified by; values of the truth are no part of it."""
     missing = NA[settings.na]
     predicted = chain.from_iterable(
-        read_predictions(path, missing) for path in prediction_files(settings.preds)
+        read_predictions(path, missing, mapped_in(settings, path))
+        for path in prediction_files(settings.preds)
     )
     found = (
         _judged(settings)
@@ -235,7 +237,9 @@ def _judged(settings: Settings) -> Iterator[Question]:
 
 def _verified(settings: Settings) -> frozenset[tuple[str, str]]:
     """The pairs that need not be asked about again."""
-    verdicts = chain.from_iterable(map(read_verdicts, settings.verdicts))
+    verdicts = chain.from_iterable(
+        read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
+    )
     return frozenset(
         (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
     )

@@ -2,21 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from jobs.noticed import Noticed
-from jobs.property_extraction.inputs.columns import NA
+from jobs.property_extraction.inputs.columns import NA, open_table
+from jobs.property_extraction.inputs.predictions import FIELDS as PREDICTED
 from jobs.property_extraction.inputs.rubric import RubricFile, read_rubric
 from jobs.property_extraction.inputs.tables import read_unit_table
+from jobs.property_extraction.inputs.truth import FIELDS as CURATED
 from jobs.property_extraction.inputs.truth import Truth, read_truth
+from jobs.property_extraction.inputs.verdicts import FIELDS as VERDICTS
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.rows.mapping import ColumnMap, column_map
+
+FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
+"""What a column of predictions, curated values or verdicts may be mapped to."""
+
+
+def mapped(settings: Settings, paths: Iterable[Path]) -> ColumnMap:
+    """The fields by the columns of all *paths* that `--map` renames.
+
+    Raises:
+        UsageError: a pair names a field that there is not, or a column that no file
+            has.
+    """
+    if not settings.map:
+        return {}
+    columns = [name for path in paths for name in open_table(path).header.names]
+    return column_map(settings.map, FIELDS, columns)
+
+
+def mapped_in(settings: Settings, path: Path) -> ColumnMap:
+    """The fields by the columns of one file that `--map` renames.
+
+    The other pairs are about other files, which the import has looked through.
+    """
+    if not settings.map:
+        return {}
+    columns = open_table(path).header.names
+    own = [
+        pair
+        for pair in settings.map
+        if any(side.strip() in columns for side in pair.split("="))
+    ]
+    return column_map(own, FIELDS, columns)
 
 
 def named_truth(settings: Settings, noticed: Noticed) -> Truth:
     """The curated values; raise `DatasetError` where a row is off."""
     if settings.truth is None:
         return Truth(rows=(), blank=0)
-    return read_truth(settings.truth, noticed, NA[settings.na])
+    return read_truth(
+        settings.truth, noticed, NA[settings.na], mapped_in(settings, settings.truth)
+    )
 
 
 def named_rubric(settings: Settings, noticed: Noticed) -> RubricFile:

@@ -9,19 +9,29 @@ from sys import intern
 
 from jobs.property_extraction.inputs.columns import Cells, Header, open_table
 from jobs.property_extraction.inputs.truth import MATERIAL, REFNO, UNIT
+from jobs.rows.mapping import ColumnMap, listed
 from runner.errors import DatasetError
 from runner.records.render import as_meant
 
 NAME = ("property_name",)
-VALUE = ("value_string", "property_value")
+VALUE, OTHER_VALUES = "value_string", ("property_value",)
 NUMBER = ("value_number",)
-UNITS = ("units", *UNIT[:2])
+UNITS, OTHER_UNITS = "units", UNIT[:2]
 CONDITION = ("condition", "conditions")
 CONDITIONS = "conditions."
 QUOTE = ("quote", "evidence", "location.evidence")
 MODEL = ("model",)
 REPLICATE = ("replicate",)
 ID = ("id",)
+
+FIELDS = (
+    *(REFNO[0], NAME[0], VALUE, NUMBER[0], UNITS, MATERIAL[0], CONDITION[0]),
+    *(CONDITIONS + "*", QUOTE[0], MODEL[0], REPLICATE[0]),
+)
+"""What a column of predictions may be mapped to."""
+
+TAKEN = ("refno", "name", "value", "number", "unit", "material", "condition", "quote")
+"""Fields whose columns are reported when a file is imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +68,46 @@ def prediction_files(paths: Sequence[Path]) -> Iterator[Path]:
         yield from found
 
 
+def column_notes(
+    path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
+) -> tuple[str, ...]:
+    """Which column of a file is taken for what, and which are not used.
+
+    Raises:
+        DatasetError: a column is missing or could be several.
+    """
+    header = open_table(path, missing, renamed).header
+    places = _Places.of(header)
+    original = {new: old for old, new in (renamed or {}).items()}
+
+    def name_at(place: int) -> str:
+        return original.get(header.names[place], header.names[place])
+
+    taken = [
+        f"{field} from {name_at(place)}"
+        for field in TAKEN
+        if (place := getattr(places, field)) is not None
+    ]
+    unused = [name_at(place) for _, place in places.extra]
+    rest = f"; not used: {listed(unused)}" if unused else ""
+    return (f"{path.name}: {', '.join(taken)}{rest}.",)
+
+
 def read_predictions(
-    path: Path, missing: Collection[str] = ()
+    path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
 ) -> Iterator[PredictedRow]:
     """The rows of a file, in file order.
 
+    Args:
+        path: the file.
+        missing: texts that count as an empty cell.
+        renamed: columns that `--map` renames.
+
     Raises:
-        DatasetError: a column is missing, or a row has no paper or no name.
+        DatasetError: a column is missing or could be several, or a row has no paper or
+            no name.
     """
-    table = open_table(path, missing)
+    table = open_table(path, missing, renamed)
     places = _Places.of(table.header)
     for cells in table.rows:
         for place in (places.refno, places.name):
@@ -105,9 +146,9 @@ class _Places:
         found = cls(
             refno=header.need(REFNO),
             name=header.need(NAME),
-            value=header.value(VALUE),
+            value=header.value(VALUE, OTHER_VALUES),
             number=header.first(NUMBER),
-            unit=header.first(UNITS),
+            unit=header.predicted_unit(UNITS, OTHER_UNITS),
             material=header.first(MATERIAL),
             condition=header.first(CONDITION),
             conditions=conditions,

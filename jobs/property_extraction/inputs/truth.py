@@ -11,16 +11,20 @@ from sys import intern
 from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.row import TruthRow
+from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError, UsageError
 from runner.records.render import as_meant
 
 REFNO = ("refno", "paper", "paper_id")
 NAME = ("label", "property_name")
-VALUE = ("property_value", "value_string")
+VALUE, OTHER_VALUES = "property_value", ("value_string",)
 UNIT = ("property_unit", "unit", "units")
 MATERIAL = ("material", "material_or_system")
 CONDITION = ("condition", "conditions")
 DEFINITION = ("definition",)
+
+FIELDS = (REFNO[0], NAME[0], VALUE, UNIT[0], MATERIAL[0], CONDITION[0], *DEFINITION)
+"""What a column of curated values may be mapped to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +35,23 @@ class Truth:
     blank: int  #: rows that were dropped because they have none
 
 
-def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> Truth:
+def read_truth(
+    path: Path,
+    noticed: Noticed,
+    missing: Collection[str] = (),
+    renamed: ColumnMap | None = None,
+) -> Truth:
     """Read a file of curated values.
 
+    Args:
+        path: the file.
+        noticed: learns of two columns that hold names.
+        missing: texts that count as an empty cell.
+        renamed: columns that `--map` renames.
+
     Raises:
-        DatasetError: a column is missing, a row has no paper or name, or there is none.
+        DatasetError: a column is missing or could be several, a row has no paper or
+            name, or there is none.
         UsageError: a data set of a hub is named instead of a file.
     """
     hub = re.search(r"(?:^|/)(hf:.*)", path.as_posix())
@@ -44,10 +60,10 @@ def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> T
             f"{hub[1]}: data sets of a hub are not read yet; download it and name its "
             "CSV file with --truth FILE."
         )
-    table = open_table(path, missing)
+    table = open_table(path, missing, renamed)
     header = table.header
     refno, name = header.need(REFNO), header.need(NAME)
-    value = header.value(VALUE)
+    value = header.value(VALUE, OTHER_VALUES)
     unit, material = header.first(UNIT), header.first(MATERIAL)
     condition, definition = header.first(CONDITION), header.first(DEFINITION)
     if set(NAME) <= set(header.names):

@@ -8,17 +8,21 @@ from pathlib import Path
 from jobs.property_extraction.aliases.verdicts import Verdict
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.parsing.verdict import WORDS
+from jobs.rows.mapping import ColumnMap
 from runner.records.render import as_meant
 
+FIELDS = ("pred_name", "gt_name", "is_match", "reason", "model")
+"""What a column of verdicts may be mapped to."""
 
-def read_verdicts(path: Path) -> Iterator[Verdict]:
+
+def read_verdicts(path: Path, renamed: ColumnMap | None = None) -> Iterator[Verdict]:
     """The rows of a CSV file, in file order; a blank verdict is one nobody could read.
 
     Raises:
         DatasetError: a column is missing, a name is blank, or a verdict is another
             word.
     """
-    table = open_table(path)
+    table = open_table(path, renamed=renamed)
     pred_name, gt_name, is_match = (
         table.header.need((name,)) for name in ("pred_name", "gt_name", "is_match")
     )

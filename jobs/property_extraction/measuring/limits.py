@@ -12,6 +12,7 @@ from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.rates import FEW
 from jobs.property_extraction.measuring.results import Column, Results
+from jobs.rows.mapping import near_words
 from runner.scorecard import LIMITS, Finding
 
 Severity: TypeAlias = Literal["warn", "info"]
@@ -35,11 +36,15 @@ COUNTED: Mapping[str, tuple[Severity, str]] = {
 }
 """What replies and files hold beside rows, by the words of `Predicted.counts`."""
 
+PERFECT = 2
+"""Rows from which a perfect score is reported; one row says nothing."""
+
 
 def findings(results: Results) -> Iterator[Finding]:
     """What a reader of the numbers must know, the general first."""
     yield from LeftOut.of(results).findings()
     yield from _of_papers(results)
+    yield from _of_rubric(results)
     yield from _of_aliases(results)
     for column in results.columns.values():
         yield from _of_model(column)
@@ -75,6 +80,25 @@ def _of_papers(results: Results) -> Iterator[Finding]:
             f"{rough}.",
             n=m,
         )
+
+
+def _of_rubric(results: Results) -> Iterator[Finding]:
+    """A rubric that names other properties than the truth does."""
+    rubric = results.dataset.rubric.properties
+    names = {row.name for row in results.dataset.truth}
+    if not rubric or not names or names & rubric.keys():
+        return
+    first = min(names)
+    near = near_words(first, rubric)
+    yield Finding(
+        code="rubric_names_none",
+        severity="warn",
+        where=LIMITS,
+        message="The rubric names none of the properties of the truth, so all values "
+        "are compared as exact texts: do both files name properties alike?",
+        n=len(names),
+        example=f"{first}; nearest in the rubric: {near}" if near else first,
+    )
 
 
 def _of_aliases(results: Results) -> Iterator[Finding]:
@@ -122,6 +146,7 @@ def _of_aliases(results: Results) -> Iterator[Finding]:
 def _of_model(column: Column) -> Iterator[Finding]:
     fates = column.first.fates
     yield from _papers_of(column.model, fates)
+    yield from _of_copies(column.model, fates)
     for word, (severity, message) in COUNTED.items():
         n = sum(own.fates.predicted.counts.get(word, 0) for own in column.replicates)
         if n:
@@ -168,6 +193,27 @@ def _of_model(column: Column) -> Iterator[Finding]:
             n=len(flagged),
             example=flagged[0],
         )
+
+
+def _of_copies(model: str, fates: Fates) -> Iterator[Finding]:
+    """Predictions that are the truth, row for row: hardly any model is that good."""
+    scored = [fate for fate in fates.fates if fate in {Fate.TP, Fate.FP}]
+    missed = list(fates.truth_fates).count(Fate.FN)
+    if len(scored) < PERFECT or missed or Fate.FP in scored:
+        return
+    verbatim = sum(
+        fates.predictions[place].value == fates.truth[partner].value
+        for place, partner in fates.pairs()
+    )
+    yield Finding(
+        code="all_correct",
+        severity="warn",
+        where=model,
+        message=f"Every row is correct and none is missed; {verbatim:,} of "
+        f"{len(scored):,} values equal the truth letter by letter. Was the column of "
+        "the truth read as the prediction?",
+        n=len(scored),
+    )
 
 
 def _papers_of(model: str, fates: Fates) -> Iterator[Finding]:

@@ -6,20 +6,22 @@ when it is scored, and decided again when the rules change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.load import chosen
 from jobs.review_benchmark.inputs.results import (
+    FIELDS,
     STAND_IN,
     AgentResult,
-    read_result,
+    read_results,
     result_files,
+    values_in,
 )
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
-from jobs.rows.files import read_text
+from jobs.rows.mapping import ColumnMap, column_map, keys_of
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
@@ -61,8 +63,14 @@ class ResultsImporter:
         known = {review.id for review in every}
         asked = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
-        for path in result_files(named):
-            result = read_result(path, Noticed())
+        paths = result_files(named)
+        keys = _keys(paths, settings)
+        every_result = (
+            (path, text, result)
+            for path in paths
+            for text, result in read_results(path, Noticed(), keys)
+        )
+        for path, text, result in every_result:
             if result.review not in known:
                 raise DatasetError(
                     f"{path.name}: there is no ground truth of {result.review} (add "
@@ -85,12 +93,26 @@ class ResultsImporter:
                 spec=TaskSpec(stage="result", key=result.review),
                 model=agent,
                 replicate=number,
-                text=read_text(path),
+                text=text,
             )
         if not seen:
             raise DatasetError(
                 "None of the results is of a review that is asked for (--review ID)."
             )
+
+
+def _keys(paths: Sequence[Path], settings: Settings) -> ColumnMap:
+    """The fields by the keys of the files that `--map` renames.
+
+    Raises:
+        UsageError: no file has a key that is mapped.
+    """
+    if not settings.map:
+        return {}
+    seen = [
+        key for path in paths for value in values_in(path) for key in keys_of(value)
+    ]
+    return column_map(settings.map, FIELDS, seen)
 
 
 def _require_ids(result: AgentResult, path: Path) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.record import Record
-from jobs.rows.files import read_json
+from jobs.rows.files import read_json, read_jsonl, read_text
+from jobs.rows.mapping import ColumnMap, found_words, renamed
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -60,13 +64,44 @@ def result_files(named: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_result(path: Path, noticed: Noticed) -> AgentResult:
-    """The result in a file.
+FIELDS = (
+    *("cochrane_id", "library", "conclusion", *INCLUDED, *EXCLUDED),
+    *("papers", "included_document_ids", *_RECORD),
+)
+"""What a key of a result may be mapped to."""
+
+
+def values_in(path: Path) -> tuple[Any, ...]:
+    """The results in a file as JSON values: one, a list of them, or one a line.
+
+    Raises:
+        DatasetError: the file is not to be read, or is not JSON.
+    """
+    try:
+        value = read_json(path)
+    except DatasetError:
+        rows = tuple(row.fields for row in read_jsonl(path, (), noticed=Noticed()))
+        if len(rows) > 1:
+            return rows
+        raise
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def read_results(
+    path: Path, noticed: Noticed, renamed_keys: ColumnMap | None = None
+) -> Iterator[tuple[str, AgentResult]]:
+    """Each result in a file with its text: that of the file where it holds one alone.
 
     Raises:
         DatasetError: it is not to be read, or is in neither of the two forms.
     """
-    return result_of(read_json(path), path.name, noticed, label=_label(path))
+    values = values_in(path)
+    for number, value in enumerate(values, start=1):
+        where = path.name if len(values) == 1 else f"{path.name} entry {number}"
+        own = renamed(value, renamed_keys or {})
+        is_whole = own is value and len(values) == 1
+        text = read_text(path) if is_whole else msgspec.json.encode(own).decode()
+        yield text, result_of(own, where, noticed, label=_label(path))
 
 
 def result_of(
@@ -88,7 +123,10 @@ def result_of(
     fields = Fields(where=where, values=value)
     review = fields.text("cochrane_id")
     if not review:
-        raise fields.error("cochrane_id is missing (say which review it is)")
+        raise fields.error(
+            f"cochrane_id is missing ({found_words(list(fields.values), FIELDS[:7])}; "
+            "say which review it is, or pass --map KEY=cochrane_id)"
+        )
     return AgentResult(
         review=review,
         label=fields.text("library") or label or LABEL,
@@ -110,7 +148,9 @@ def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
     ]
     if names == [None, None]:
         raise fields.error(
-            "neither included_papers nor papers is there (one of them is expected)"
+            "neither included_papers nor papers is there (one of them is expected; "
+            f"{found_words(list(fields.values), FIELDS[:7])}; pass --map OLD=NEW for a "
+            "key that is called otherwise)"
         )
     lists = [_listed(fields, name, noticed) for name in names]
     _repeated(fields, lists[0], noticed)

@@ -19,7 +19,7 @@ from jobs.screening.decisions import (
     UNPARSED,
 )
 from jobs.screening.judgement import Decision, Judgement
-from jobs.screening.parsing.screen import parse_screen
+from jobs.screening.parsing.screen import parse_screen, score_alone
 from runner.reply import ParseFailure
 from runner.task import Answer
 
@@ -41,6 +41,7 @@ class Step:
     stage: int  #: place among the stages
     parsed: Judgement | ParseFailure | None = None  #: None: no reply
     error: str | None = None
+    p: float | None = None  #: of a reply that states a score and no decision
     skip: str | None = None
     is_open: bool = False
 
@@ -64,9 +65,12 @@ class Course:
 def read(answer: Answer, stage: int) -> Step:
     """One answer, read by the present rules."""
     reply = answer.chat
+    parsed = None if reply is None else parse_screen(reply)
+    has_score = isinstance(parsed, ParseFailure) and parsed.reason == "score_only"
     return Step(
         stage=stage,
-        parsed=None if reply is None else parse_screen(reply),
+        parsed=parsed,
+        p=score_alone(reply.text) if reply is not None and has_score else None,
         error=answer.error,
         skip=answer.skip,
         is_open=answer.is_open,
@@ -94,6 +98,7 @@ def course(steps: Iterable[Step], last: int, *, has_ended: bool) -> Course:
     if not readable:
         return Course(
             outcome=_without_decision(reached),
+            p=next((own.p for own in reversed(reached) if own.p is not None), None),
             ended=last,
             latest=latest,
             skip=skip,

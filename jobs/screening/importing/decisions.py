@@ -1,22 +1,23 @@
-"""Decisions made elsewhere, from a CSV file, as the answers of a run.
+"""Decisions and scores made elsewhere, from CSV files, as the answers of a run.
 
 A row is an answer of one stage. Its decision becomes a reply in the form that models
-are asked for, so that it is read, scored and compared like any other. What the file
-says is true is stored beside it, unless a set says so.
+are asked for, so that it is read, scored and compared like any other. A row with a
+score and no decision becomes a reply with the score alone: it is undecided, and ranks
+by its score. What the file says is true is stored with it, unless a set says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.gathering.records import STAGES, Truth, text_of
+from jobs.screening.importing.columns import FORMATS, RANK, layouts
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.parsing.words import decision_of
@@ -39,19 +40,7 @@ nothing the record did not end, and ranks with those that went on.
 """
 
 NOT_ASKED = frozenset({"skipped", "missing"})
-
-NEEDED = ("review_pmid", "paper_pmid", "decision")
-OPTIONAL = (
-    "confidence",
-    "model",
-    "replicate",
-    "stage",
-    "reason_code",
-    "reason",
-    "label",
-    "kind",
-    "status",
-)
+WITHOUT_REPLY = NOT_ASKED | {"failed"}
 
 
 class _Said(msgspec.Struct):
@@ -70,6 +59,8 @@ class _Reading:
     settings: Settings
     model: str
     known: Mapping[str, Record] | None  #: of the set; None: the file says what is true
+    last: Mapping[str, int] = field(default_factory=dict)
+    """By review the number of places, in a file of places."""
     seen: set[tuple[str, str, int, str]] = field(default_factory=set)
     stated: dict[str, Truth] = field(default_factory=dict)
 
@@ -88,9 +79,23 @@ class _Reading:
         stage = row.one_of("stage", STAGES) if row.has("stage") else "abstract"
         truth = self._truth(row, key)
         status = row.one_of("status", STATUSES) if row.has("status") else PARSED
-        text = self._text(row)
+        decided = bool(row.optional_text("decision").strip())
+        score = self._score(row)
+        if score is not None and not decided and status in WITHOUT_REPLY:
+            raise row.error(
+                f"status is {status}, and there is a confidence (leave one out)"
+            )
+        if decided:
+            text = self._text(row, score)
+        elif score is not None and self.settings.confidence_kind == "decision":
+            raise row.error(
+                "confidence is that of a decision, and there is none (leave it out, or "
+                "use --confidence-kind include)"
+            )
+        else:
+            text = _score_text(score)
         statuses = {stage: status}
-        if text and status != PARSED:
+        if decided and status != PARSED:
             statuses = {stage: PARSED, self._after(row, stage, status): status}
         for name, came_to in statuses.items():
             self._once(row, (key, model, replicate, name))
@@ -103,7 +108,7 @@ class _Reading:
                 ),
                 model=model,
                 replicate=replicate,
-                text={PARSED: text, "unparsed": ""}.get(came_to),
+                text={PARSED: text, "unparsed": "" if decided else text}.get(came_to),
                 error="unknown" if came_to == "failed" else None,
             )
 
@@ -157,17 +162,21 @@ class _Reading:
             )
         return truth
 
-    def _text(self, row: Row) -> str:
-        """The reply; a row without a decision is one that could not be read."""
-        if not row.optional_text("decision").strip():
-            return ""
+    def _score(self, row: Row) -> float | None:
+        """The confidence, or what the place in a ranking becomes; None: none given."""
+        if not row.has(RANK):
+            return row.probability("confidence") if row.has("confidence") else None
+        # the middle of a place's share, so that the order is kept and no score is 0
+        return 1 - (row.count(RANK) - 0.5) / self.last[read_id(row, "review_pmid")]
+
+    def _text(self, row: Row, p: float | None) -> str:
+        """The reply of a row with a decision."""
         decision = decision_of(row.text("decision"))
         if decision is None:
             raise row.error(
                 f"decision is {row.text('decision')!r} (include, exclude or unclear is "
                 "expected)"
             )
-        p = row.probability("confidence") if row.has("confidence") else None
         if p is not None and self.settings.confidence_kind == "decision":
             p = {"include": 0.5 + p / 2, "exclude": 0.5 - p / 2}.get(decision)
         code = row.optional_text("reason_code") or "other"
@@ -185,10 +194,15 @@ class _Reading:
         return msgspec.json.encode(said).decode()
 
 
+def _score_text(score: float | None) -> str:
+    """The reply of a row without a decision: its score, or nothing that can be read."""
+    return "" if score is None else msgspec.json.encode({"p_include": score}).decode()
+
+
 class DecisionsImporter:
     """The job's `runner.job.Importer`."""
 
-    formats: Mapping[str, str] = {"decisions": f"CSV {', '.join(NEEDED)}"}
+    formats: Mapping[str, str] = FORMATS
 
     def read(
         self,
@@ -196,7 +210,7 @@ class DecisionsImporter:
         settings: Settings,
         *,
         model: str | None,
-        form: str | None,  # noqa: ARG002 - there is but one
+        form: str | None,
         replicates: Mapping[Path, int],
     ) -> Iterator[ImportedAnswer]:
         """An answer for each row.
@@ -205,7 +219,7 @@ class DecisionsImporter:
             files: named by their place; the one that settings name comes first.
             settings: of the run.
             model: name of the model where a row has none.
-            form: a name in `formats`, or None.
+            form: a name in `formats`; None: by the columns of each file.
             replicates: must be empty; they are numbered in a column.
 
         Raises:
@@ -227,14 +241,19 @@ class DecisionsImporter:
             known = {record.key: record for record in drawn.records}
         reading = _Reading(settings=settings, model=model or MODEL, known=known)
         noticed = Noticed()
-        for path in paths:
-            rows = read_csv(path, NEEDED, OPTIONAL, noticed=noticed, unit="row")
-            empty = True
-            for row in rows:
-                empty = False
-                yield from reading.answers(row)
-            if empty:
-                raise DatasetError(f"{path.name}: there is no decision (add rows).")
+        for layout in layouts(paths, settings.map, form):
+            notes = layout.notes()
+            reading.last = layout.last_places()
+            is_empty = True
+            for row in layout.rows(noticed):
+                is_empty = False
+                for answer in reading.answers(row):
+                    yield replace(answer, notes=notes) if notes else answer
+                    notes = ()
+            if is_empty:
+                raise DatasetError(
+                    f"{layout.path.name}: there is no decision (add rows)."
+                )
 
 
 importer = DecisionsImporter()

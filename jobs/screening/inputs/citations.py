@@ -11,7 +11,7 @@ import numpy as np
 from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.screening.corpus import Citations, Ids, Places
-from jobs.screening.inputs.ids import MISSING_COLUMN, optional_id, read_id
+from jobs.screening.inputs.ids import optional_id, read_id
 
 EDGE = ("citing_pmid", "ref_pmid")
 
@@ -34,9 +34,8 @@ def read_citations(
         path,
         EDGE,
         noticed=noticed,
-        aliases=renamed,
+        renamed=renamed,
         unit="row",
-        cure=MISSING_COLUMN,
     ):
         review, paper = read_id(row, "citing_pmid"), optional_id(row, "ref_pmid")
         if paper:

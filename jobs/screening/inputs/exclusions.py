@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Citations, Exclusion, Status, Text
-from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
+from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from jobs.screening.judgement import REASON_CODES
 
@@ -58,9 +58,8 @@ def read_exclusions(
         _NEEDED,
         _OPTIONAL,
         noticed=noticed,
-        aliases=renamed,
+        renamed=renamed,
         unit="row",
-        cure=MISSING_COLUMN,
     )
     for row in rows:
         each = _exclusion(row)

@@ -10,9 +10,6 @@ from jobs.rows.row import Row
 SEPARATOR = ":"
 """Between review and paper in the key of a task; no id may hold it."""
 
-MISSING_COLUMN = "rename it or pass --map FIELD=COLUMN"
-"""What to do where a table calls a column otherwise."""
-
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories that no id may hold: who reads two ids must see whether they are one, and
 control characters also part what is hashed for the draw, and the lines of files."""

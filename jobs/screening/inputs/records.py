@@ -15,7 +15,7 @@ from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Citations, Exclusion, Text
 from jobs.screening.inputs.citations import Edges
-from jobs.screening.inputs.ids import MISSING_COLUMN, id_of, read_id
+from jobs.screening.inputs.ids import id_of, read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from runner.errors import DatasetError
 
@@ -71,9 +71,9 @@ def read_records(
             ("pmid", positive),
             (other, *COLUMNS),
             noticed=noticed,
-            aliases={**ALIASES, **renamed},
+            aliases=ALIASES,
+            renamed=renamed,
             unit="row",
-            cure=MISSING_COLUMN,
         )
         for row in rows:
             paper, label = read_id(row, "pmid"), row.label(positive)

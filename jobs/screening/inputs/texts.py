@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.rows.files import read_csv
 from jobs.rows.row import Row
 from jobs.screening.corpus import Text
-from jobs.screening.inputs.ids import MISSING_COLUMN, read_id
+from jobs.screening.inputs.ids import read_id
 
 COLUMNS = ("title", "abstract", "year")
 _YEAR = re.compile(r"([0-9]{1,4})(\.0*)?")
@@ -35,9 +35,8 @@ def read_texts(
         ("pmid",),
         COLUMNS,
         noticed=noticed,
-        aliases=renamed,
+        renamed=renamed,
         unit="row",
-        cure=MISSING_COLUMN,
     ):
         pmid, text = read_id(row, "pmid"), text_in(row)
         seen = texts.get(pmid)

@@ -6,7 +6,7 @@ import math
 import re
 
 from jobs.json_lines import kind_of
-from jobs.json_scan import Object, objects, wellformed
+from jobs.json_scan import Object, objects, wellformed, whole_object
 from jobs.screening.judgement import REASON_CODES, Decision, Judgement
 from jobs.screening.parsing.words import bare, decision_of, stated
 from runner.faults import guarded
@@ -23,7 +23,7 @@ def parse_screen(reply: Reply) -> Judgement | ParseFailure:
     """The judgement in a reply.
 
     Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
-    `truncated`.
+    `score_only`, `truncated`.
     """
     if reply.is_refused:
         return ParseFailure(reason="refusal")
@@ -32,7 +32,17 @@ def parse_screen(reply: Reply) -> Judgement | ParseFailure:
         return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
     # a fence, or prose around an object, is passed over; one inside another is its part
     found = list(objects(text, lambda value: "decision" in value))
+    if not found and score_alone(text) is not None:
+        return ParseFailure(reason="score_only")
     return _of_objects(found) if found else _of_words(text, is_cut=reply.is_truncated)
+
+
+def score_alone(text: str) -> float | None:
+    """The p_include of a reply that is one object without a decision; else None."""
+    value = whole_object(text.strip())
+    if value is None or "decision" in value:
+        return None
+    return probability(value.get("p_include"))
 
 
 def _of_objects(found: list[Object]) -> Judgement | ParseFailure:

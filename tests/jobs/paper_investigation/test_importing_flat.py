@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,114 @@ def test_flat_answers_to_questions_alone_need_no_bench(
 ) -> None:
     alone = inputs.model_copy(update={"mode": "questions", "bench": None})
     path = flat(tmp_path, {**ASKED, "question_id": 7})
-    (answer,) = read(path, settings=alone)
+    answer, other = read(path, settings=alone)
     assert not answer.descends
+    assert (other.spec.key, other.spec.skip) == ("PMC1/mcq_drug:8", "not_in_file")
     card = scored(path, settings=alone)
     assert metrics(card)["pipeline.TOTAL.accuracy"].value == 1.0
+
+
+def test_papers_of_the_bench_that_a_file_lacks_stay_in_the_counts(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    path = flat(tmp_path, {**EXTRACT, "pmcid": "PMC2", "response": '["rs1"]'})
+    answers = read(path, settings=inputs)
+    assert [(own.spec.key, own.spec.skip) for own in answers] == [
+        ("PMC2", None),
+        ("PMC1", "not_in_file"),
+    ]
+    assert answers[1].notes == (
+        "lab/one: the files lack 1 paper of 2 (PMC1); counted as skipped, not_in_file.",
+    )
+    card = scored(path, settings=inputs)
+    found = metrics(card)
+    assert found["papers_scored"].value == 1
+    assert found["papers_skipped"].value == 1
+    assert found["papers_skipped.not_in_file"].value == 1
+    assert found["avg_variant_recall"].value == 1.0
+    assert "not in file 1" in card.summary
+
+
+def test_papers_that_a_file_of_records_lacks_bring_the_truth_of_the_bench(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    record = {
+        "pmcid": "PMC2",
+        "model": "lab/one",
+        "ground_truth_variants": ["rs1"],
+        "predicted_variants": ["rs1"],
+        "variant_results": {},
+    }
+    path = write(tmp_path / "r.jsonl", record)
+    assert len(read(path)) == 1
+    found = metrics(scored(path, settings=inputs))
+    assert found["papers_skipped.not_in_file"].value == 1
+    variants = {"pmcid": "PMC2", "model": "m", "ground_truth": ["rs1"]}
+    path = write(tmp_path / "v.jsonl", {**variants, "predicted": ["rs1"]})
+    found = metrics(scored(path, settings=inputs))
+    assert found["papers_skipped.not_in_file"].value == 1
+
+
+def test_the_advice_to_import_questions_alone_works(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    """A file may hold extractions of some papers and questions of all."""
+    rows = [{**EXTRACT, "pmcid": "PMC2"}, {**ASKED, "question_id": 7}]
+    path = flat(tmp_path, *rows)
+    with pytest.raises(DatasetError, match="import with --set mode=questions"):
+        read(path, settings=inputs)
+    answers = read(path, settings=inputs.model_copy(update={"mode": "questions"}))
+    assert [own.spec.key for own in answers if own.text is not None] == [
+        "PMC1/mcq_drug:7"
+    ]
+    assert "1 extract line not used" in answers[0].notes[0]
+
+
+def test_replies_may_stand_in_a_list_that_is_spread_over_lines(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    rows = [{**EXTRACT, "model": "é"}, {**ASKED, "question_id": 7, "model": "é"}]
+    path = tmp_path / "r.json"
+    text = json.dumps(rows, indent=2, ensure_ascii=False)
+    path.write_text("\ufeff\n" + text, "utf-8")
+    one, two, _ = read(path, settings=inputs)
+    assert (one.model, one.text, two.text) == ("é", '["rs1"]', "b")
+    path.write_text(text[:-20], "utf-8")
+    with pytest.raises(DatasetError, match=r"r\.json line \d+, column \d+: not valid"):
+        read(path, settings=inputs)
+
+
+def test_keys_called_otherwise_are_mapped_at_every_depth(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    path = write(
+        tmp_path / "r.jsonl",
+        {"llm": "m", "kind": "extract", "paper": "PMC1", "answer": '["rs1"]'},
+    )
+    with pytest.raises(DatasetError, match=r"fits no known format .*found: llm, kind"):
+        read(path, settings=inputs)
+    pairs = ("llm=model", "paper=pmcid", "answer=response")
+    first, *_ = read(path, settings=inputs.model_copy(update={"map": pairs}))
+    assert (first.model, first.spec.key, first.text) == ("m", "PMC1", '["rs1"]')
+    with pytest.raises(UsageError, match=r"no file has a column papr .*nearest: paper"):
+        read(path, settings=inputs.model_copy(update={"map": ("papr=pmcid",)}))
+    record = {
+        "pmcid": "PMC1",
+        "model": "m",
+        "ground_truth_variants": ["rs1"],
+        "predicted_variants": ["rs1"],
+        "variant_results": {
+            "rs1": {
+                "responses": [
+                    {
+                        "source_pipeline": "mcq_drug",
+                        "reply": "b",
+                        "expected_answer": "b",
+                    }
+                ]
+            }
+        },
+    }
+    path = write(tmp_path / "i.jsonl", record)
+    *_, last = read(path, settings=Settings(map=("reply=model_response",)))
+    assert last.text == "b"

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.evidence_retrieval.importing.sheet import given_sheet
+from jobs.evidence_retrieval.inputs.load import load
+from jobs.evidence_retrieval.settings import Settings
+from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -16,6 +20,8 @@ from tests.jobs.evidence_retrieval.given_files import (
     write_csv,
     write_jsonl,
 )
+
+KEYS = ("post_id", "criterion_id", "has_evidence_gold")
 
 
 def e_rows(**gold: str) -> Rows:
@@ -100,11 +106,64 @@ def test_gold_that_differs_between_files_is_told_and_the_first_counts(
 def test_two_files_of_one_model_must_not_say_the_same_thing(tmp_path: Path) -> None:
     rows = write_csv(tmp_path / "l.csv", CLEAN)
     lists = [write_jsonl(tmp_path / f"{n}.jsonl", ranked(CLEAN)) for n in "ab"]
-    with pytest.raises(DatasetError, match=r"list ranking of this query stands at a\."):
+    with pytest.raises(
+        DatasetError,
+        match=r"b\.jsonl line 1: the list ranking of imported .* at a\.jsonl line 1",
+    ):
         read(rows, *lists)
     other = write_csv(tmp_path / "m.csv", CLEAN)
-    with pytest.raises(DatasetError, match=r"p4_prob_raw of this query stands at l\."):
+    with pytest.raises(
+        DatasetError,
+        match=r"m\.csv line 2: p4_prob_raw of imported for .* at l\.csv line 2",
+    ):
         read(rows, other)
+
+
+@pytest.mark.parametrize("model", ["bge", None])
+def test_probabilities_and_rankings_of_one_named_model_are_one_answer(
+    tmp_path: Path, model: str | None
+) -> None:
+    """The name of the main model is known before files are joined."""
+    rows = write_csv(tmp_path / "l.csv", CLEAN)
+    lists = write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN))
+    values = {"per_query": rows, "rankings": (f"{model or 'imported'}={lists}",)}
+    answers = read(settings=Settings.model_validate(values), model=model)
+    keys = [(answer.model, answer.spec.key) for answer in answers]
+    assert len(keys) == len(set(keys)) == len(CLEAN)
+    (said,) = imported(model=model, **values).predictions
+    assert said.prob is not None
+    assert said.prob.tolist() == [0.9, 0.05, 0.5, 0.2]
+    assert said.k is not None
+    assert list(said.lists) == ["ranking"]
+
+
+def test_a_second_state_of_one_model_is_refused_with_both_rows(tmp_path: Path) -> None:
+    first = write_csv(tmp_path / "a.csv", CLEAN, (*KEYS, "p4_prob_raw", "state"))
+    second = write_csv(tmp_path / "b.csv", CLEAN, (*KEYS, "prob_x", "state"))
+    complaint = r"b\.csv line 2: state of imported for .* at a\.csv line 2 already"
+    with pytest.raises(DatasetError, match=complaint):
+        read(first, second)
+
+
+def test_a_further_probability_of_the_main_model_keeps_its_other_cells(
+    tmp_path: Path,
+) -> None:
+    rows = [{**row, "prob_bge": 0.3} for row in CLEAN]
+    (said,) = imported(write_csv(tmp_path / "l.csv", rows), model="bge").predictions
+    assert said.state is not None
+    assert said.prob is not None
+    assert said.prob[0] == 0.9
+
+
+def test_two_answers_that_an_earlier_import_wrote_are_read_as_one(
+    tmp_path: Path,
+) -> None:
+    rows = read(write_csv(tmp_path / "l.csv", CLEAN))
+    lists = read(write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN)))
+    stored = MemoryAnswers.of_import([*rows, *lists])
+    sheet = given_sheet(load(Settings()), stored)
+    assert sheet.predictions[0].prob is not None
+    assert [(f.code, f.n) for f in sheet.findings] == [("answers_joined", 4)]
 
 
 def test_lists_of_named_models_stand_beside_each_other(tmp_path: Path) -> None:

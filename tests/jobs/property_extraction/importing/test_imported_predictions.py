@@ -87,6 +87,68 @@ def test_fields_go_by_several_names_and_others_are_kept(tmp_path: Path) -> None:
     assert [first.row, second.row] == [2, 3]
 
 
+PUBLISHED = (
+    *("refno", "property_name", "property_value", "property_unit"),
+    *("gpt-x-pred-value", "gpt-x-pred-unit", "note"),
+)
+
+
+def published(folder: Path) -> Path:
+    """Truth and prediction in one file, as published tables have them."""
+    lines = [(f"P{n}", "Tc", f"{n}", "K", f"{n + n % 2}", "K", "x") for n in range(9)]
+    write_csv(folder / "truth.csv", TRUTH, [line[:4] for line in lines])
+    return write_csv(folder / "both.csv", PUBLISHED, lines)
+
+
+def test_truth_is_not_taken_for_the_prediction(tmp_path: Path) -> None:
+    path = published(tmp_path)
+    done = imported(tmp_path, "--preds", path, "--model", "m")
+    told(done, "both.csv: property_value, gpt-x-pred-value could each be value_string")
+    assert "--map gpt-x-pred-value=value_string" in done.err
+    words = ("--preds", path, "--model", "m", "--map", "gpt-x-pred-value=value_string")
+    told(imported(tmp_path, *words), "property_unit, gpt-x-pred-unit could each be un")
+    done = imported(tmp_path, *words, "--map", "gpt-x-pred-unit=units")
+    assert done.code == 0, done.err
+    assert (
+        "both.csv: refno from refno, name from property_name, value from "
+        "gpt-x-pred-value, unit from gpt-x-pred-unit; not used: property_value, "
+        "property_unit, note." in done.err
+    )
+    card = json.loads((tmp_path / "runs/r/scores/1/scorecard.json").read_text())
+    metrics = card["models"]["m"]["metrics"]
+    assert metrics["precision"]["value"] == pytest.approx(5 / 9)
+
+
+def test_a_perfect_score_and_a_foreign_rubric_are_findings(tmp_path: Path) -> None:
+    path = published(tmp_path)
+    rubric = write_csv(
+        tmp_path / "rubric.csv", ("property_name", "rubric"), [("tc (K)", "exact")]
+    )
+    words = ("--preds", path, "--model", "m", "--rubric", rubric)
+    mapped = ("--map", "property_value=value_string", "--map", "property_unit=units")
+    assert imported(tmp_path, *words, *mapped).code == 0
+    card = json.loads((tmp_path / "runs/r/scores/1/scorecard.json").read_text())
+    found = {own["code"]: own for own in card["findings"]}
+    assert found["all_correct"]["n"] == 9
+    assert "9 of 9 values equal the truth" in found["all_correct"]["message"]
+    assert found["rubric_names_none"]["example"] == "Tc; nearest in the rubric: tc (K)"
+
+
+@pytest.mark.parametrize("form", ["semicolons", "jsonl", "list"])
+def test_predictions_may_have_semicolons_or_be_json(tmp_path: Path, form: str) -> None:
+    row = {"paper": "P1", "property_name": "Tc", "value_string": "5,2", "units": "K"}
+    more = {**row, "location": {"evidence": "it is 5,2 K"}, "value_number": 5.20}
+    path = tmp_path / "preds.csv"
+    if form == "semicolons":
+        path.write_text(f"{';'.join(row)}\n{';'.join(row.values())}\n", "utf-8")
+    else:
+        text = json.dumps(more) if form == "jsonl" else json.dumps([more], indent=2)
+        path.write_text(text, "utf-8")
+    (found,) = read_predictions(path)
+    assert (found.refno, found.name, found.value) == ("P1", "Tc", "5,2")
+    assert found.quote == ("" if form == "semicolons" else "it is 5,2 K")
+
+
 def test_files_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("b.csv", "a.csv", "notes.txt"):
         (tmp_path / name).touch()

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.review_benchmark.importing.results import importer
 from jobs.review_benchmark.settings import Settings
-from runner.errors import DatasetError
+from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 
 TRUTH = {
@@ -57,6 +57,36 @@ def test_results_of_reviews_that_are_not_asked_for_are_left_out(
         _read(tmp_path, [one], review=("CD2",))
 
 
+def test_results_may_stand_in_a_list_or_one_a_line(tmp_path: Path) -> None:
+    both = [RESULT, {**RESULT, "library": "mine"}]
+    (listed,) = _files(tmp_path, {"a.json": both})
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(json.dumps(each) + "\n" for each in both))
+    for path in (listed, lines):
+        found = _read(tmp_path, [path])
+        assert [each.model for each in found] == ["imported", "mine"]
+        assert [json.loads(each.text or "") for each in found] == both
+
+
+def test_keys_called_otherwise_are_mapped_at_every_depth(tmp_path: Path) -> None:
+    value = {"review": "CD1", "hits": [{"id": 1, "pubmed": "7", "title": "a"}]}
+    files = _files(tmp_path, {"a.json": value})
+    with pytest.raises(DatasetError, match=r"cochrane_id is missing \(found: review,"):
+        _read(tmp_path, files)
+    pairs = (
+        *("review=cochrane_id", "hits=included_papers"),
+        *("id=document_id", "pubmed=pmid"),
+    )
+    (one,) = _read(tmp_path, files, map=pairs)
+    paper = {"document_id": 1, "pmid": "7", "title": "a"}
+    assert json.loads(one.text or "") == {
+        "cochrane_id": "CD1",
+        "included_papers": [paper],
+    }
+    with pytest.raises(UsageError, match=r"a column pubmd .*nearest: pubmed"):
+        _read(tmp_path, files, map=("pubmd=pmid",))
+
+
 @pytest.mark.parametrize(
     ("files", "complaint"),
     [
@@ -68,7 +98,7 @@ def test_results_of_reviews_that_are_not_asked_for_are_left_out(
             {"a__x.json": RESULT, "b__x.json": RESULT},
             r"b__x\.json: a__x\.json holds CD1 of x too",
         ),
-        ({"a.json": [RESULT]}, r"a\.json: not an object"),
+        ({"a.json": [3]}, r"a\.json: not an object"),
         ({"a.json": {"included": []}}, r"a\.json: cochrane_id is missing"),
         ({"a.json": {"cochrane_id": "CD1"}}, "neither included_papers nor papers"),
         (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jobs.noticed import Noticed
-from jobs.review_benchmark.inputs.results import read_result
+from jobs.review_benchmark.inputs.results import AgentResult, read_results
 from jobs.review_benchmark.inputs.truth import read_review, read_truth
 from jobs.review_benchmark.matching.normal import pmid_of
 from runner.errors import DatasetError
@@ -155,6 +155,11 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
         ("1", True),
         ("2", False),
     ]
+
+
+def read_result(path: Path, noticed: Noticed) -> AgentResult:
+    ((_, result),) = read_results(path, noticed)
+    return result
 
 
 def _written(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import Sheet
+from jobs.screening.decisions import UNPARSED, Sheet
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
 from jobs.screening.importing.decisions import importer
@@ -18,6 +21,7 @@ from jobs.screening.scoring import score
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer
 from tests.jobs.screening.commanded import write_csv
 from tests.jobs.screening.told_decisions import COLUMNS, imported
 
@@ -70,6 +74,10 @@ def a_set(folder: Path) -> Path:
             {"paper_pmid": "2", "stage": "fulltext", "status": "failed"},
             "row 3: status is failed although fulltext decides",
         ),
+        (
+            {"paper_pmid": "2", "decision": "", "status": "failed"},
+            "row 3: status is failed, and there is a confidence",
+        ),
     ],
 )
 def test_a_row_that_is_off_is_named(
@@ -98,11 +106,12 @@ def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
 
 
 def test_ids_stay_texts_and_empty_decisions_are_unparsed(tmp_path: Path) -> None:
+    blank = {**GOOD, "label": 0, "decision": "", "confidence": ""}
     lines = [
         dict(GOOD),
-        {**GOOD, "paper_pmid": "1", "label": 0, "decision": "", "confidence": ""},
-        {**GOOD, "paper_pmid": "2", "label": 0, "decision": "", "status": "failed"},
-        {**GOOD, "paper_pmid": "3", "label": 0, "decision": "", "status": "missing"},
+        {**blank, "paper_pmid": "1"},
+        {**blank, "paper_pmid": "2", "status": "failed"},
+        {**blank, "paper_pmid": "3", "status": "missing"},
     ]
     found = gathered(*imported(tmp_path, lines))
     assert found.records.papers == ("01", "1", "2", "3")
@@ -142,6 +151,94 @@ def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) ->
     ]
     found = gathered(*imported(tmp_path, lines, confidence_kind="decision"))
     assert [str(p) for p in found.decisions[0].p] == ["0.75", "0.25", "nan"]
+
+
+def metrics_of(dataset: Dataset, answers: MemoryAnswers) -> dict[str, object]:
+    (found,) = score(dataset, answers).models.values()
+    return {own.path: own.value for own in found}
+
+
+def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
+    lines = [
+        {**GOOD, "paper_pmid": str(at), "label": label, "decision": "", "confidence": p}
+        for at, (label, p) in enumerate(((1, 0.9), (0, 0.8), (1, 0.7), (0, 0.1)))
+    ]
+    dataset, answers = imported(tmp_path, lines, boot_b=0)
+    (own,) = gathered(dataset, answers).decisions
+    assert own.outcome.tolist() == [UNPARSED] * 4
+    assert own.p.tolist() == [0.9, 0.7, 0.8, 0.1]  # included papers come first
+    assert own.counts == {"parse.score_only": 4}
+    values = metrics_of(dataset, answers)
+    assert values["all.macro.auroc"] == 0.75
+    again = {**dict(dataset.settings), "threshold": 0.75}
+    decided = Dataset(settings=Settings.model_validate(again))
+    values = metrics_of(decided, answers)
+    assert values["all.micro.coverage"] == 1.0
+    assert values["all.micro.sensitivity"] == 0.5
+    with pytest.raises(DatasetError, match="confidence is that of a decision"):
+        imported(tmp_path, lines, confidence_kind="decision")
+
+
+def notes(path: Path, **settings: Any) -> tuple[list[ImportedAnswer], str]:
+    """The answers of a file, and what is printed about it."""
+    given = Settings(decisions=path, **settings)
+    read = importer.read((), given, model=None, form=None, replicates={})
+    answers = list(read)
+    return answers, " ".join(note for own in answers for note in own.notes)
+
+
+def test_a_ranking_of_one_review_is_a_file_of_scores(tmp_path: Path) -> None:
+    """The columns that ASReview exports, under the names that it uses."""
+    path = write_csv(
+        tmp_path / "CD1.csv",
+        ("record_id", "title", "label_included", "asreview_ranking"),
+        [("11", "a", 1, 1), ("12", "b", 0, 2), ("13", "c", 1, 3), ("14", "d", 0, "")],
+    )
+    answers, said = notes(path)
+    keys = [own.spec.key for own in answers]
+    assert keys == ["CD1:11", "CD1:12", "CD1:13", "CD1:14"]
+    assert "rank is column asreview_ranking" in said
+    assert "the file's name CD1 is the review's id" in said
+    held = MemoryAnswers.of_import(answers)
+    (own,) = gathered(Dataset(settings=Settings()), held).decisions
+    assert own.p.tolist()[:3] == pytest.approx([5 / 6, 1 / 6, 3 / 6])
+    assert np.isnan(own.p[3])
+
+
+def test_columns_called_otherwise_are_mapped_or_refused(tmp_path: Path) -> None:
+    names = ("review_pmid", "Study", "truth", "proba")
+    path = write_csv(tmp_path / "s.csv", names, [("7", "1", 1, 0.25)])
+    with pytest.raises(DatasetError, match="found: review_pmid, Study, truth, proba"):
+        notes(path)
+    (own,), _ = notes(path, map=("Study=paper_pmid", "truth=label"))
+    assert (own.spec.key, own.text) == ("7:1", '{"p_include":0.25}')
+    with pytest.raises(
+        UsageError, match=r"no file has a column Studi .*nearest: Study"
+    ):
+        notes(path, map=("Studi=paper_pmid",))
+    two = write_csv(tmp_path / "t.csv", ("pmid", "record_id", "score"), [("1", "2", 1)])
+    with pytest.raises(DatasetError, match="record_id, pmid could each be paper_pmid"):
+        notes(two)
+
+
+@pytest.mark.parametrize("form", ["semicolons", "tabs", "jsonl", "list"])
+def test_a_file_of_decisions_may_have_other_delimiters_or_be_json(
+    tmp_path: Path, form: str
+) -> None:
+    row = {**{name: str(cell) for name, cell in GOOD.items()}, "confidence": "0.5"}
+    between = {"semicolons": ";", "tabs": "\t"}.get(form, "")
+    text = f"{between.join(row)}\n{between.join(row.values())}\n"
+    if form == "semicolons":
+        text = text.replace("0.5", "0,5")
+    if form == "jsonl":
+        text = json.dumps(row) + "\n"
+    if form == "list":
+        text = json.dumps([GOOD], indent=1)
+    path = tmp_path / "d.csv"
+    path.write_text(text, "utf-8")
+    (own,), _ = notes(path)
+    assert own.spec.key == "7:01"
+    assert '"p_include":0.5' in str(own.text)
 
 
 def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a column that is missing": (
         {"columns": {"references": ("citing", "cited")}},
-        "references.csv: column 'citing_pmid' is missing (found: citing, cited);",
+        "(found: citing, cited; nearest: citing); name it in the header, or pass",
     ),
     "an id with a colon": (
         {"edges": [("A:1", "1")]},
@@ -346,9 +346,12 @@ def test_one_layout_at_a_time(tmp_path: Path) -> None:
         tmp_path, "Name either tables or labelled records, not both.", *both, code=2
     )
     for pair, sentence in (
-        ("x", "--map x: write FIELD=COLUMN"),
-        ("id=pmid", "--map id=pmid: there is no field id; one of pmid, title,"),
-        ("title=Titel", "--map title=Titel: no file has a column Titel; name one"),
+        ("x", "--map x: write OLD=NEW"),
+        ("year=id", "--map year=id: there is no field id (fields: pmid, title,"),
+        ("id=pmid", "--map id=pmid: no file has a column id (found: pmid, title,"),
+        ("title=Titel", "--map title=Titel: there is no field Titel (fields: "),
+        ("label_included=Labl", "no file has a column Labl (found: "),
+        ("Abstrct=abstract", "; nearest: abstract"),
     ):
         refused(tmp_path, sentence, *both[:2], "--map", pair, code=2)
     lone = ("--reviews", folder / "cochrane_pubmed_abstracts.csv")

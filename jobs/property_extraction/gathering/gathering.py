@@ -18,7 +18,7 @@ from jobs.property_extraction.gathering.predicted import (
     Sheet,
     State,
 )
-from jobs.property_extraction.importing.told import STAGE, parse_rows
+from jobs.property_extraction.importing.told import STAGE, UNREADABLE, parse_rows
 from jobs.property_extraction.parsing.rows import predictions, repeated
 from jobs.property_extraction.row import Prediction
 from runner.job import Answers
@@ -146,6 +146,11 @@ class _Column:
     def _imported(self, answer: Answer) -> None:
         refno, reply = answer.task.key, answer.chat
         if reply is None:
+            if answer.skip is not None:
+                self.outcomes[refno] = Outcome(state=State.SKIPPED, reason=answer.skip)
+            elif answer.error not in {None, UNREADABLE}:
+                reason = answer.error or ""
+                self.outcomes[refno] = Outcome(state=State.FAILED, reason=reason)
             return
         match parse_rows(refno, reply):
             case ParseFailure(reason=reason):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from jobs.review_benchmark.search.query import Query
 
 Direction: TypeAlias = Literal["improves", "worsens", "no_difference", "unclear"]
 Certainty: TypeAlias = Literal["high", "moderate", "low", "very_low", "unclear"]
 Agreement: TypeAlias = Literal["same", "opposite", "different", "unclear"]
+
+_Word = TypeVar("_Word", bound=str)
+_SYNONYMS: Final = {"uncertain": "unclear"}
 
 RATIONALE = 400
 """Characters of a score's rationale that are asked for, and kept."""
@@ -38,8 +41,8 @@ class Conclusion:
     """Stage `conclude`: what the included papers come to."""
 
     text: str
-    direction: Direction = "unclear"
-    certainty: Certainty = "unclear"
+    direction: Direction | None = None  #: None: the reply does not state one
+    certainty: Certainty | None = None  #: the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +56,12 @@ class Likeness:
 
 Vector: TypeAlias = tuple[float, ...]
 """Stage `embed`: where a conclusion lies; of a length above zero."""
+
+
+def word_of(value: object, allowed: tuple[_Word, ...]) -> _Word | None:
+    """The allowed word that *value* spells, in any case and with any separator."""
+    if not isinstance(value, str):
+        return None
+    plain = value.strip().lower().replace(" ", "_").replace("-", "_")
+    plain = _SYNONYMS.get(plain, plain)
+    return next((word for word in allowed if word == plain), None)

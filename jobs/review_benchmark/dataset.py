@@ -52,5 +52,5 @@ class Dataset:
     def verdict(self) -> VerdictKind:
         """How conclusions are compared, by the settings or by what there is."""
         if self.settings.verdict is None:
-            return "tfidf" if self.concluded else "off"
+            return "direction" if self.concluded else "off"
         return self.settings.verdict

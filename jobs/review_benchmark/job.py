@@ -20,7 +20,15 @@ from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.settings import Settings as JobSettings
 from runner.errors import UsageError
-from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFromFiles
+from runner.job import (
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    PreparedFolder,
+    PreparedFromFiles,
+)
 from runner.reply import Content
 from runner.request import ChatRequest, Request
 from runner.scorecard import Scorecard
@@ -43,7 +51,9 @@ class ReviewBenchmark(Job):
     @property
     def prepare(
         self,
-    ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFromFiles]]:
+    ) -> Mapping[
+        str, Callable[[JobSettings], Prepared | PreparedFromFiles | PreparedFolder]
+    ]:
         """What `siftlog prepare review-benchmark` builds and checks."""
         from jobs.review_benchmark.preparing import (  # noqa: PLC0415 - see above
             SUBCOMMANDS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from jobs.review_benchmark.answered import Likeness, Vector
+from jobs.review_benchmark.answered import Certainty, Direction, Likeness, Vector
 from jobs.review_benchmark.matching.match import Matched
 from jobs.review_benchmark.matching.nearest import Near
 from jobs.review_benchmark.matching.rules import Hit
@@ -54,6 +54,8 @@ class Concluded:
     """What one replicate concludes of a review, and what compares it."""
 
     text: str = ""  #: empty: there is none
+    direction: Direction | None = None  #: as the reply states it; None: it does not
+    certainty: Certainty | None = None  #: the same
     failure: str = ""
     """Why there is none, or nothing that compares it with what the authors concluded:
     the reason of a skip, a class of errors, the reason of a parse failure, `open`."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jobs.review_benchmark.answered import Certainty, Direction
+
 PICO = ("population", "intervention", "comparison", "outcome")
 """The parts of a question: fields of `Pico`."""
 
@@ -56,6 +58,8 @@ class Review:
     inclusion: tuple[str, ...] = ()
     exclusion: tuple[str, ...] = ()
     conclusion: str = ""  #: what its authors concluded; empty: not given
+    direction: Direction | None = None  #: of the effect they conclude; None: not given
+    certainty: Certainty | None = None  #: the same
     source_url: str = ""
     notes: str = ""
     date_range: tuple[int, int] | None = None  #: years, both inclusive

@@ -15,7 +15,7 @@ from jobs.review_benchmark.matching.rules import Matching
 Scale: TypeAlias = Literal["1-5", "0-1"]
 Precision: TypeAlias = Literal["rows", "gt_over_included"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
-VerdictKind: TypeAlias = Literal["off", "tfidf", "judge", "embedding"]
+VerdictKind: TypeAlias = Literal["off", "direction", "tfidf", "judge", "embedding"]
 
 INPUTS = (
     "truth",
@@ -137,10 +137,16 @@ class Settings(BaseModel):
     )
     verdict: VerdictKind | None = Field(
         None,
-        description="how conclusions are compared; none: tfidf where there are any",
+        description="how conclusions are compared; none: direction if there are any",
     )
     verdict_labels: Path | None = Field(
         None, description="CSV cochrane_id, model, similar: sets the threshold"
+    )
+    verdict_threshold: float | None = Field(
+        None, description="similarity of like conclusions; none: drawn from the data"
+    )
+    certainty_within: int = Field(
+        1, ge=0, le=3, description="levels by which stated certainty may differ"
     )
     null_pairs: int = Field(
         2, ge=0, description="mismatched pairs a review that a judge is shown"

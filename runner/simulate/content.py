@@ -1,8 +1,9 @@
 """What a simulated model says: something that fits, made of the request's own words.
 
 Words that hold a digit are the ones that matter in papers (rs9923231, CYP2C9*3,
-PMC123, 0.03), so answers made of them are sometimes right. Pure, and a function of
-text, schema and chance alone.
+PMC123, 0.03), so answers made of them are sometimes right. A list of lists of texts is
+a search query, groups of synonyms: it is made of the words of the question, so that a
+search finds something. Pure, and a function of text, schema and chance alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,23 @@ _WORD = re.compile(r"\w[\w*.:/-]*")
 _LONGEST: Final = 40
 """Characters of a word on either side of its first digit found."""
 
+_BLOCK = re.compile(r"<([a-z]+-[0-9a-f]+)>\n(.*?)\n</\1>", re.DOTALL)
+"""Data between marks, as the jobs' prompts have it."""
+
+_LABEL = re.compile(r"^[A-Z][^:\n]*: ", re.MULTILINE)
+_TOPIC = re.compile(r"[^\W\d_]{4,}")
+_EMPTY: Final = frozenset(
+    {
+        *("does", "from", "have", "into", "more", "most", "other", "over", "such"),
+        *("than", "that", "their", "them", "then", "there", "these", "they", "this"),
+        *("those", "were", "what", "when", "where", "which", "while", "with", "would"),
+    }
+)
+"""Words of four letters and more on which no search should depend."""
+
+_GROUPS: Final = 2
+"""Most groups of a query: each further one, of words drawn by chance, excludes more."""
+
 _DEEPEST: Final = 8
 """A schema may refer to itself; deeper down only what it requires is filled in."""
 
@@ -31,6 +49,22 @@ def plain_text(text: str, chance: Chance) -> str:
 def fitting(schema: Mapping[str, Any], text: str, chance: Chance) -> Any:  # noqa: ANN401 - JSON
     """A value that fits a JSON schema, of the kind that strict mode allows."""
     return _Filler(schema, text, chance).fill(schema, 0)
+
+
+def _topics(text: str) -> list[str]:
+    """The words of the first block of data, or of all, in their order."""
+    block = _BLOCK.search(text)
+    data = _LABEL.sub("", text if block is None else block[2])
+    words = (word.lower() for word in _TOPIC.findall(data))
+    return list(dict.fromkeys(word for word in words if word not in _EMPTY))
+
+
+def _is_query(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema is a list of lists of texts, of any length."""
+    inner = schema.get("items", {})
+    return inner.get("items") == {"type": "string"} and not any(
+        bound in own for own in (schema, inner) for bound in ("minItems", "maxItems")
+    )
 
 
 def _word(text: str, chance: Chance) -> str:
@@ -97,18 +131,55 @@ class _Filler:
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         required = schema.get("required", ())
+        properties = schema.get("properties", {})
+        if any(map(_is_query, properties.values())):
+            # further lists are exclusions, which must not name what is searched
+            lists = {
+                name
+                for name, own in properties.items()
+                if "items" in own and not own.get("minItems")
+            }
+            return {
+                name: self._query()
+                if _is_query(inner)
+                else []
+                if name in lists
+                else self.fill(inner, depth + 1)
+                for name, inner in properties.items()
+            }
         return {
             name: self.fill(inner, depth + 1)
-            for name, inner in schema.get("properties", {}).items()
+            for name, inner in properties.items()
             if depth <= _DEEPEST or name in required
         }
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        if _is_query(schema):
+            return self._query()
+        items = schema.get("items", {"type": "string"})
         least = schema.get("minItems", 0)
         most = schema.get("maxItems", max(least, 4))
+        if most and self._holds_query(items):
+            least = max(least, 1)
         spread = 0 if depth > _DEEPEST else self._chance.below(most - least + 1)
-        items = schema.get("items", {"type": "string"})
         return [self.fill(items, depth + 1) for _ in range(least + spread)]
+
+    def _holds_query(self, schema: Mapping[str, Any]) -> bool:
+        while "$ref" in schema:
+            schema = self._definition(schema["$ref"])
+        return any(map(_is_query, schema.get("properties", {}).values()))
+
+    def _query(self) -> list[list[str]]:
+        """One or two groups of two to four words of the question."""
+        words = _topics(self._text) or [_word(self._text, self._chance)]
+        return [
+            list(
+                dict.fromkeys(
+                    self._chance.pick(words) for _ in range(2 + self._chance.below(3))
+                )
+            )
+            for _ in range(1 + self._chance.below(_GROUPS))
+        ]
 
     def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
         word = _word(self._text, self._chance)

@@ -10,13 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 from jobs.review_benchmark.artifacts.naming import Places
-from jobs.review_benchmark.inputs.written import study_fields
+from jobs.review_benchmark.inputs.written import review_json, study_fields
 from jobs.review_benchmark.json_file import json_file
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.reasons import failure_reasons
+from jobs.review_benchmark.verdicts.effects import Effect
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Artifact
 
@@ -37,8 +38,11 @@ def result_files(results: Results, concluded: Sequence[Verdicts]) -> Iterator[Ar
     verdicts = {own.model: own for own in concluded}
     shared = {
         "settings": results.dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
-        # in the settings it is null where the scale decides
-        "threshold": results.dataset.settings.least_score,
+        # in the settings it is null where the scale decides; agents of an import
+        # decided by a threshold of their own, which nobody here knows
+        "threshold": None
+        if results.sheet.imported
+        else results.dataset.settings.least_score,
         "matching": results.matching,
         "database_sha256": results.database,
         "versions": {"siftlog": version("siftlog"), "format": FORMAT},
@@ -90,6 +94,7 @@ def _document(results: Results, column: Column, review: str) -> dict[str, Any]:
             for each in column.suspicious[review]
         ],
         "truth_sha256": results.truth[review],
+        "ground_truth": review_json(results.dataset.review(review)),
     }
 
 
@@ -125,7 +130,16 @@ def _verdict(own: Verdicts, review: str) -> Mapping[str, Any] | None:
         "passed": own.passes(review),
         "directions": list(match.directions),
         "failure": match.failure or None,
+        "threshold_source": None if own.threshold is None else own.threshold.source,
+        "agent": _effect(match.agent),
+        "authors": _effect(match.truth),
+        "effect": match.effect and match.effect.outcome,
+        "effect_reason": match.effect and match.effect.reason,
     }
+
+
+def _effect(own: Effect) -> Mapping[str, Any]:
+    return {"direction": own.direction, "certainty": own.certainty}
 
 
 def _lost(own: PaperMatch) -> Mapping[str, Any]:

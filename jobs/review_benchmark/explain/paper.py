@@ -157,6 +157,7 @@ def _decision(told: Told, candidate: Candidate | None) -> Iterator[str]:
         why = candidate.failure or candidate.outcome
         yield f"decision   {word}: no score ({one_line(why)})"
     else:
-        yield f"decision   {word}: score {candidate.score:g}, threshold {least:g}"
+        limit = f", threshold {least:g}" if told.is_own else " (the agent's own rule)"
+        yield f"decision   {word}: score {candidate.score:g}{limit}"
     if candidate.rationale:
         yield from hanging("reason     ", one_line(candidate.rationale))

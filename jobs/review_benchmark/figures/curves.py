@@ -23,16 +23,24 @@ def by_threshold(shown: Shown) -> Figure | None:
     )
     if not panels:
         return None
+    dashed = " Dashed: the threshold of this scoring." if _rule(shown) else ""
     return Figure(
         name="threshold",
         title="Recall and precision against the threshold",
         caption="Means over reviews, from the stored scores, if papers were included "
         "from each threshold on; at a step the value on its left is that of the "
-        "score itself. A review that includes nothing has no precision. Dashed: the "
-        f"threshold of this scoring.{shown.rest}",
+        f"score itself. A review that includes nothing has no precision.{dashed}"
+        f"{shown.rest}",
         columns=min(2, len(panels)),
         panels=panels,
     )
+
+
+def _rule(shown: Shown) -> tuple[Rule, ...]:
+    """The threshold; an import's agents decided by one of their own."""
+    if shown.results.sheet.imported:
+        return ()
+    return (Rule(way="vertical", at=shown.results.dataset.settings.least_score),)
 
 
 def _threshold(model: Model, shown: Shown) -> Panel:
@@ -44,7 +52,7 @@ def _threshold(model: Model, shown: Shown) -> Panel:
         x=Axis(label="threshold"),
         y=Axis(label="mean over reviews", lo=0, hi=1),
         marks=(
-            Rule(way="vertical", at=shown.results.dataset.settings.least_score),
+            *_rule(shown),
             Line(
                 x=x,
                 y=tuple(each.recall for each in own),

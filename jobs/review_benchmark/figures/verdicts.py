@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from jobs.review_benchmark.figures.curves import thinned
 from jobs.review_benchmark.figures.shown import Shown
+from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.figure import Axis, Figure, Line, Mark, Panel, Rule
+
+_BY: Mapping[VerdictKind, str] = {
+    "direction": "tfidf",
+    "tfidf": "tfidf",
+    "judge": "judge",
+    "embedding": "embedding",
+}
+"""What gives the similarity, by the kind of verdict."""
 
 
 def likeness(shown: Shown, concluded: Sequence[Verdicts]) -> Figure | None:
@@ -39,7 +48,7 @@ def _panel(own: Verdicts) -> Panel:
             marks.append(_above(likenesses, label, series))
     return Panel(
         title=own.model,
-        x=Axis(label=f"similarity ({own.kind})", hi=1),
+        x=Axis(label=f"similarity ({_BY[own.kind]})", hi=1),
         y=Axis(label="share of pairs above", lo=0, hi=1),
         marks=tuple(marks),
     )

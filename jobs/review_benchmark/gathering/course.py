@@ -189,5 +189,7 @@ def _concluded(dataset: Dataset, answer: Answer) -> Concluded:
         return Concluded(failure=answer.error or answer.skip or "open")
     parsed = reading.read_conclusion(dataset, answer.task, answer.chat)
     if isinstance(parsed, Conclusion):
-        return Concluded(text=parsed.text)
+        return Concluded(
+            text=parsed.text, direction=parsed.direction, certainty=parsed.certainty
+        )
     return Concluded(failure=parsed.reason)

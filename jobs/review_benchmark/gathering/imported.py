@@ -64,7 +64,7 @@ def rebuilt(
         nearest=_nearest(sought, own, records, pool),
         included=included,
         candidates=tuple(_candidates(rows, kept)),
-        conclusions=tuple(_stated(own.conclusion) for own in results.values()),
+        conclusions=tuple(map(_stated, results.values())),
     )
 
 
@@ -147,6 +147,12 @@ def _nearest(
     }
 
 
-def _stated(text: str) -> Concluded:
+def _stated(result: AgentResult) -> Concluded:
     """A conclusion that a file holds, if it does."""
-    return Concluded(text=text) if text else Concluded(failure="no_conclusion")
+    if not result.conclusion:
+        return Concluded(failure="no_conclusion")
+    return Concluded(
+        text=result.conclusion,
+        direction=result.direction,
+        certainty=result.certainty,
+    )

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from jobs.json_lines import kind_of
+from jobs.review_benchmark.answered import word_of
 from runner.errors import DatasetError
+
+_Word = TypeVar("_Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,14 @@ class Fields:
         if number is None or not number.is_integer():
             raise self.error(f"{name} is {value!r} (a year such as 1999 is expected)")
         return int(number)
+
+    def word(self, name: str, allowed: tuple[_Word, ...]) -> _Word | None:
+        """One of some words; None where it is missing, null or blank."""
+        text = self.text(name)
+        found = word_of(text, allowed)
+        if text and found is None:
+            raise self.error(f"{name} is {text!r} (use one of {', '.join(allowed)})")
+        return found
 
     def number(self, name: str) -> float | None:
         """A number; None where it is missing or null."""

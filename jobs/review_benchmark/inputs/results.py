@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from jobs.noticed import Noticed
+from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.record import Record
@@ -46,6 +47,8 @@ class AgentResult:
     label: str  #: the agent, or the library that it searched
     records: tuple[Record, ...]  #: included first, then excluded, each as given
     conclusion: str = ""
+    direction: Direction | None = None  #: of the effect concluded; None: not given
+    certainty: Certainty | None = None  #: the same
     findings: tuple[Finding, ...] = ()  #: what is odd about it
 
 
@@ -132,6 +135,8 @@ def result_of(
         label=fields.text("library") or label or LABEL,
         records=_records(fields, noticed),
         conclusion=fields.text("conclusion"),
+        direction=fields.word("conclusion_direction", get_args(Direction)),
+        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
     )
 
 

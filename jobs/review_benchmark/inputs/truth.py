@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from jobs.noticed import Noticed
+from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
@@ -23,6 +25,8 @@ _REVIEW = (
     "inclusion_criteria",
     "exclusion_criteria",
     "authors_conclusion",
+    "conclusion_direction",
+    "conclusion_certainty",
     "source_url",
     "notes",
     "date_range",
@@ -94,6 +98,8 @@ def _review(fields: Fields) -> Review:
         inclusion=fields.texts("inclusion_criteria"),
         exclusion=fields.texts("exclusion_criteria"),
         conclusion=fields.text("authors_conclusion"),
+        direction=fields.word("conclusion_direction", get_args(Direction)),
+        certainty=fields.word("conclusion_certainty", get_args(Certainty)),
         source_url=fields.text("source_url"),
         notes=fields.text("notes"),
         date_range=_years(fields),

@@ -10,6 +10,10 @@ from jobs.review_benchmark.review import Review, TruthPaper
 
 def review_json(review: Review) -> dict[str, Any]:
     """The object of a `cochrane_{id}.json`; what is not given is left out or null."""
+    effect = {
+        "conclusion_direction": review.direction,
+        "conclusion_certainty": review.certainty,
+    }
     return {
         "cochrane_id": review.id,
         "title": review.title,
@@ -19,6 +23,7 @@ def review_json(review: Review) -> dict[str, Any]:
         "exclusion_criteria": list(review.exclusion),
         "date_range": None if review.date_range is None else list(review.date_range),
         "authors_conclusion": review.conclusion or None,
+        **{name: word for name, word in effect.items() if word is not None},
         "source_url": review.source_url or None,
         "notes": review.notes or None,
         "included_studies": [study_fields(paper) for paper in review.studies],

@@ -32,7 +32,7 @@ LostAt: TypeAlias = Literal[
 """Where a truth paper was lost, from the first step to the last.
 
 `claimed`: under `unique_claims` its record serves another truth paper. `excluded`: an
-imported result leaves it out without a score that says why.
+imported result leaves it out; by which threshold is its agent's business.
 """
 
 LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
@@ -136,11 +136,13 @@ class _Case:
             return self._unmatched()
         if self.candidate is None:
             return "not_retrieved" if self.missed.year is None else "date_filtered"
+        if not self.own.searches:
+            # an import: its agent decided by rules of its own, whatever its scores
+            return "excluded"
         score = self.candidate.score
         if score is not None and not self.settings.includes(score):
             return "below_threshold"
-        # an import says what its agent decided; whether it was asked is not known
-        return "unscored" if self.own.searches else "excluded"
+        return "unscored"
 
     def _unmatched(self) -> LostAt:
         if self.own.matched.claimable[self.index]:
@@ -257,7 +259,19 @@ def _below_threshold(case: _Case) -> str:
 
 
 def _excluded(case: _Case) -> str:
-    return f"the agent has {case.document} among the excluded: see its rationale"
+    said = f"the agent has {case.document} among the excluded"
+    score = None if case.candidate is None else case.candidate.score
+    if score is None:
+        return f"{said}: see its rationale"
+    said = f"{said}, with a score of {score:g}"
+    step = passing(case.steps)
+    if step is None:
+        return f"{said}; no threshold on its scores would pass the review"
+    precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
+    return (
+        f"{said}; included from {step.threshold:g} up, the review would pass, with a "
+        f"precision of {precision}"
+    )
 
 
 _RESOLUTIONS: Mapping[LostAt, Callable[[_Case], str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TypeVar, get_args
+from typing import get_args
 
 from jobs.json_scan import Object, objects, wellformed
 from jobs.replies import first_with, nothing, text_in
@@ -13,6 +13,7 @@ from jobs.review_benchmark.answered import (
     Conclusion,
     Direction,
     Likeness,
+    word_of,
 )
 from runner.faults import guarded
 from runner.reply import ParseFailure, Reply
@@ -23,8 +24,6 @@ MOST = 100.0
 _SIMILARITY = re.compile(
     r"\s*\+?([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*(?:%|/\s*100)?\s*"
 )
-
-_Word = TypeVar("_Word", bound=str)
 
 
 @guarded
@@ -46,8 +45,8 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
         return ParseFailure(reason="no_conclusion")
     return Conclusion(
         text=wellformed(concluded).strip(),
-        direction=_word(found.get("direction"), get_args(Direction), "unclear"),
-        certainty=_word(found.get("certainty"), get_args(Certainty), "unclear"),
+        direction=word_of(found.get("direction"), get_args(Direction)),
+        certainty=word_of(found.get("certainty"), get_args(Certainty)),
     )
 
 
@@ -83,14 +82,6 @@ def _likeness(stated: Object) -> Likeness | None:
     rationale = stated.get("rationale")
     return Likeness(
         similarity=similarity / MOST,
-        direction=_word(stated.get("direction"), get_args(Agreement), "unclear"),
+        direction=word_of(stated.get("direction"), get_args(Agreement)) or "unclear",
         rationale=wellformed(rationale).strip() if isinstance(rationale, str) else "",
     )
-
-
-def _word(value: object, allowed: tuple[_Word, ...], otherwise: _Word) -> _Word:
-    """One of the allowed words, however it is written."""
-    if not isinstance(value, str):
-        return otherwise
-    plain = value.strip().lower().replace(" ", "_").replace("-", "_")
-    return next((word for word in allowed if word == plain), otherwise)

@@ -30,6 +30,8 @@ from runner.task import Answer
 EXPECTED = ("exclude", "include")
 """By whether the review includes the paper."""
 
+NOT_STATED = "not stated"
+
 _PARSERS = {stage.name: stage.parse for stage in reading.STAGES}
 
 
@@ -97,7 +99,8 @@ def _said(  # noqa: PLR0911 - a line for each kind of value
                 rule=rule,
             )
         case Conclusion(direction=direction, certainty=certainty):
-            return _Said(value=f"{direction}, certainty {certainty}")
+            value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"
+            return _Said(value=value)
         case Likeness(similarity=similarity, direction=direction):
             return _Said(value=f"{similarity:.2f}, {direction}")
         case AgentResult():

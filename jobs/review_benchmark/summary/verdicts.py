@@ -1,20 +1,23 @@
-"""What a scoring says of conclusions."""
+"""The part of a scoring's text that is about conclusions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, shortened, table
 from jobs.counted import counted
 from jobs.metrics import mean
+from jobs.review_benchmark.verdicts.effects import Reason
 from jobs.review_benchmark.verdicts.findings import not_available
 from jobs.review_benchmark.verdicts.measured import Verdicts
+from jobs.review_benchmark.verdicts.threshold import Source
 
 MOST_PAIRS = 10
 """Alike reviews that are named."""
 
-NAME = 20
+NAME = 14
 """Cells of a model's name."""
 
 
@@ -49,6 +52,7 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
             ),
             Column(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
             Column(title="threshold", cells=[_threshold(own) for own in found]),
+            Column(title="above", cells=[_above(own) for own in found]),
             Column(title="passed", cells=[_passed(own) for own in found]),
         )
     )
@@ -58,6 +62,8 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
             f"  The threshold is drawn by {counted(drawn.n, 'label')}; leave-one-out "
             f"accuracy {number(drawn.accuracy, 3)}."
         )
+    yield from _drawn_otherwise(found)
+    yield from _judged(found)
     yield from _opposite(found)
     for missing in not_available(found):
         yield from hanging("  not available: ", one_line(missing))
@@ -68,11 +74,64 @@ def _threshold(own: Verdicts) -> str:
     return number(None if own.threshold is None else own.threshold.value, 3)
 
 
-def _passed(own: Verdicts) -> str:
+def _above(own: Verdicts) -> str:
     if own.threshold is None:
         return "-"
-    verdicts = [own.passes(review) for review in own.compared]
-    return f"{verdicts.count(True)}/{len(verdicts)}"
+    alike = [own.is_alike(review) for review in own.compared]
+    return f"{alike.count(True)}/{len(alike)}"
+
+
+def _passed(own: Verdicts) -> str:
+    judged = [*own.judged.values()]
+    return f"{judged.count(True)}/{len(judged)}" if judged else "-"
+
+
+_SOURCES: Mapping[Source, str] = {
+    "borrowed pairs": "The threshold is drawn with borrowed pairs: {n} mismatched ones "
+    "in all.",
+    "fixed": "The threshold is fixed, since too few mismatched pairs draw one.",
+    "setting": "The threshold is the one of the settings.",
+}
+
+
+def _drawn_otherwise(found: Sequence[Verdicts]) -> Iterator[str]:
+    """Where a threshold is not drawn by labels or by an agent's own pairs."""
+    sources = {
+        own.threshold.source: own.threshold.n
+        for own in found
+        if own.threshold is not None
+    }
+    for source, n in sources.items():
+        if source in _SOURCES:
+            yield f"  {_SOURCES[source].format(n=n)}"
+
+
+def _judged(found: Sequence[Verdicts]) -> Iterator[str]:
+    """How the stated effects compare, where they decide."""
+    if found[0].kind == "judge":
+        return
+    for own in found:
+        effects = [each.effect for each in own.matches.values() if each.effect]
+        reasons = Counter(each.reason for each in effects)
+        shown = (
+            f"{reasons[reason]} {words}"
+            for reason, words in REASONS.items()
+            if reasons[reason]
+        )
+        if effects:
+            said = f"{own.model} against its authors: {', '.join(shown)}"
+            yield from hanging("  ", one_line(said))
+
+
+REASONS: Mapping[Reason, str] = {
+    "same": "same effect",
+    "direction": "other direction",
+    "certainty": "other certainty",
+    "several_directions": "not judged (several directions)",
+    "not_stated": "not judged (none stated)",
+    "unrelated": "not judged (no word in common)",
+}
+"""The reasons of a comparison of effects, in words."""
 
 
 def _opposite(found: Sequence[Verdicts]) -> Iterator[str]:

@@ -20,7 +20,7 @@ def findings(dataset: Dataset, found: Sequence[Verdicts]) -> Iterator[Finding]:
             code="alike_conclusions",
             severity="info",
             where="verdicts",
-            message="Reviews conclude as much alike as it takes a verdict to pass.",
+            message="Conclusions of different reviews are as alike as the threshold.",
             n=len(alike),
             example=" and ".join(alike[0]),
         )
@@ -29,17 +29,24 @@ def findings(dataset: Dataset, found: Sequence[Verdicts]) -> Iterator[Finding]:
 def not_available(found: Sequence[Verdicts]) -> Iterator[str]:
     """Why an agent has no similarity, or no threshold, with what would help."""
     for own in found:
-        if not own.compared:
+        if own.kind == "direction":
+            if own.compared and not own.judged:
+                yield (
+                    f"{own.model}: verdicts; no conclusion can be judged by the stated "
+                    "direction of effect (verdicts.csv says why; give the truth a "
+                    "conclusion_direction, or name a --judge-model with --verdict "
+                    "judge)"
+                )
+        elif not own.compared:
             yield (
                 f"{own.model}: verdicts; nothing compares its conclusions by "
-                f"{own.kind} (verdicts.csv says why; --verdict tfidf needs no call)"
+                f"{own.kind} (verdicts.csv says why; --verdict direction needs no call)"
             )
         elif own.threshold is None:
-            more = ", or raise --null-pairs" if own.kind == "judge" else ""
             yield (
                 f"{own.model}: a threshold of verdicts; it takes {LEAST_PAIRS} "
                 f"mismatched pairs, and there are {len(own.mismatched)} (label "
-                f"conclusions: --verdict-labels FILE{more})"
+                "conclusions: --verdict-labels FILE)"
             )
 
 

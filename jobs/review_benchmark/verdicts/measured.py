@@ -1,4 +1,4 @@
-"""Matched and mismatched conclusions of each agent, and what they come to."""
+"""Conclusions of each agent beside those of the authors, and their verdicts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,18 @@ from jobs.review_benchmark.answered import Agreement
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.rebuilt import Rebuilt, Sheet
 from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import VerdictKind
-from jobs.review_benchmark.verdicts.pairs import among_truths, likeness
+from jobs.review_benchmark.settings import Settings, VerdictKind
+from jobs.review_benchmark.verdicts.effects import (
+    NOTHING,
+    UNRELATED,
+    Comparison,
+    Effect,
+    Outcome,
+    compared,
+    stated,
+    together,
+)
+from jobs.review_benchmark.verdicts.pairs import WORDS, among_truths, likeness
 from jobs.review_benchmark.verdicts.threshold import (
     Threshold,
     from_labels,
@@ -22,6 +32,12 @@ from jobs.review_benchmark.verdicts.threshold import (
 
 Pairs = Mapping[tuple[str, str], float]
 """Similarities by two reviews."""
+
+_AGREES: Mapping[Outcome, bool | None] = {
+    "passed": True,
+    "failed": False,
+    "not judged": None,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +49,26 @@ class Match:
     directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
     rationale: str = ""  #: of the judge, the first that there is
     failure: str = ""  #: why it was not compared
+    agent: Effect = NOTHING  #: that the conclusion states; of the first replicate
+    truth: Effect = NOTHING  #: that the authors state
+    effect: Comparison | None = None  #: of the two, over replicates; None: no text
 
     @property
     def is_opposite(self) -> bool:
         """Whether a judge says so; of several replicates, for half of them at least."""
-        return 2 * self.directions.count("opposite") >= max(len(self.directions), 1)
+        return self._is_mostly("opposite")
+
+    @property
+    def judged(self) -> bool | None:
+        """Whether a judge finds the same direction; None where it cannot tell."""
+        if self.is_opposite:
+            return False
+        if self._is_mostly("same"):
+            return True
+        return False if self._is_mostly("different") else None
+
+    def _is_mostly(self, direction: Agreement) -> bool:
+        return 2 * self.directions.count(direction) >= max(len(self.directions), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +94,39 @@ class Verdicts:
             if match.similarity is not None
         }
 
-    def passes(self, review: str) -> bool | None:
-        """Whether a conclusion is that of the authors.
+    def is_alike(self, review: str) -> bool | None:
+        """Whether the similarity reaches the threshold; None without either."""
+        similarity = self.matches[review].similarity
+        if self.threshold is None or similarity is None:
+            return None
+        return self.threshold.admits(similarity)
 
-        None without a threshold, or where nothing compares the two.
+    def passes(self, review: str) -> bool | None:
+        """Whether a conclusion is that of the authors; None: not judged.
+
+        No similarity passes by itself: a judge must call the direction the same.
+        Otherwise the stated effects must agree, since words and vectors hardly tell a
+        conclusion from its opposite; under `tfidf` and `embedding` the two must be
+        alike as well.
         """
         match = self.matches[review]
-        if self.threshold is None or match.similarity is None:
+        is_alike = self.is_alike(review)
+        if self.kind == "judge":
+            return match.judged if is_alike else is_alike
+        agrees = None if match.effect is None else _AGREES[match.effect.outcome]
+        if self.kind == "direction":
+            return agrees
+        if is_alike is None:
             return None
-        return self.threshold.admits(match.similarity) and not match.is_opposite
+        if not is_alike or agrees is False:
+            return False
+        return agrees
+
+    @property
+    def judged(self) -> Mapping[str, bool]:
+        """The reviews whose conclusion passes or fails."""
+        found = {review: self.passes(review) for review in self.matches}
+        return {review: each for review, each in found.items() if each is not None}
 
     @property
     def auroc(self) -> float | None:
@@ -95,7 +150,7 @@ def measured(dataset: Dataset, sheet: Sheet) -> tuple[Verdicts, ...]:
     truths = [review for review in sheet.reviews if review.conclusion]
     found = [
         _compared(
-            dataset.verdict,
+            dataset,
             model,
             [own for own in sheet.rebuilt if own.model == model],
             truths,
@@ -103,16 +158,43 @@ def measured(dataset: Dataset, sheet: Sheet) -> tuple[Verdicts, ...]:
         )
         for model in sheet.models
     ]
-    labelled = _labelled(dataset, found)
     among = _among(dataset.verdict, truths, sheet)
+    shared = _set(dataset.settings) or _labelled(dataset, found)
     return tuple(
-        _drawn(own, labelled or from_mismatched([*own.mismatched.values()]), among)
-        for own in found
+        _drawn(own, shared or _from_pairs(own, found, among), among) for own in found
+    )
+
+
+def _set(settings: Settings) -> Threshold | None:
+    """The threshold that the settings give."""
+    value = settings.verdict_threshold
+    return None if value is None else Threshold(value=value, source="setting", n=0)
+
+
+def _from_pairs(
+    own: Verdicts, every: Sequence[Verdicts], among: Pairs | None
+) -> Threshold | None:
+    """The threshold of mismatched pairs.
+
+    An agent with too few borrows those of the other agents, and pairs of the authors'
+    own conclusions. None where nothing is compared.
+    """
+    if not own.compared:
+        return None
+    others = [
+        similarity
+        for other in every
+        if other is not own
+        for similarity in other.mismatched.values()
+    ]
+    between = () if among is None else among.values()
+    return from_mismatched(
+        [*own.mismatched.values()], own.kind, borrowed=[*others, *between]
     )
 
 
 def _compared(
-    kind: VerdictKind,
+    dataset: Dataset,
     model: str,
     rebuilt: Sequence[Rebuilt],
     truths: Sequence[Review],
@@ -125,18 +207,27 @@ def _compared(
         for concluded in own.conclusions
         if concluded.text
     ]
+    kind = dataset.verdict
     matrix = likeness(kind, [own for _, own in said], truths, sheet)
     values: dict[tuple[str, str], list[float | None]] = {}
     for (review, _), row in zip(said, matrix, strict=True):
         for truth, similarity in zip(truths, row, strict=True):
             values.setdefault((review, truth.id), []).append(as_value(similarity))
     means = {pair: mean(each) for pair, each in values.items()}
-    known = {truth.id for truth in truths}
+    known = {
+        truth.id: stated(truth.conclusion, truth.direction, truth.certainty)
+        for truth in truths
+    }
     return Verdicts(
         model=model,
         kind=kind,
         matches={
-            own.review: _match(own, means.get((own.review, own.review)), known)
+            own.review: _match(
+                own,
+                means.get((own.review, own.review)),
+                known.get(own.review),
+                dataset,
+            )
             for own in rebuilt
         },
         mismatched={
@@ -148,11 +239,21 @@ def _compared(
     )
 
 
-def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
+def _match(
+    own: Rebuilt, similarity: float | None, truth: Effect | None, dataset: Dataset
+) -> Match:
+    """A conclusion beside that of the authors, of whom *truth* is the effect."""
+    kind, within = dataset.verdict, dataset.settings.certainty_within
     failures = (each.failure for each in own.conclusions if each.failure)
     why = next(failures, "not_compared")
-    if own.review not in known:
+    if truth is None:
         why = "no_truth_conclusion"
+    agent = [
+        stated(each.text, each.direction, each.certainty)
+        for each in own.conclusions
+        if each.text
+    ]
+    effects = [] if truth is None else [compared(each, truth, within) for each in agent]
     judged = [
         each.judged[own.review] for each in own.conclusions if own.review in each.judged
     ]
@@ -162,7 +263,19 @@ def _match(own: Rebuilt, similarity: float | None, known: set[str]) -> Match:
         directions=tuple(each.direction for each in judged),
         rationale=next((each.rationale for each in judged if each.rationale), ""),
         failure=why if similarity is None else "",
+        agent=agent[0] if agent else NOTHING,
+        truth=truth or NOTHING,
+        effect=_effect(effects, similarity if kind in WORDS else None),
     )
+
+
+def _effect(
+    effects: Sequence[Comparison], similarity: float | None
+) -> Comparison | None:
+    """One comparison over replicates; without a word in common none is judged."""
+    if not effects:
+        return None
+    return UNRELATED if similarity == 0 else together(effects)
 
 
 def _labelled(dataset: Dataset, found: Sequence[Verdicts]) -> Threshold | None:

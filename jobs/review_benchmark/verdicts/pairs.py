@@ -1,4 +1,7 @@
-"""How alike conclusions are: one number a conclusion and review, by any of the ways."""
+"""Similarity of conclusions: one number a conclusion and review, by any kind.
+
+A verdict by `direction` is not decided by similarity; that of words is shown beside it.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,16 @@ from jobs.review_benchmark.verdicts import tfidf
 from jobs.review_benchmark.verdicts.tfidf import DIGITS, Matrix
 
 DEFINITIONS: Final[dict[VerdictKind, str]] = {
+    "direction": tfidf.DEFINITION,
     "tfidf": tfidf.DEFINITION,
     "judge": "judged@1(similarity from 0 to 100, divided by 100)",
     "embedding": "embedding_cosine@1(vectors of whole conclusions)",
 }
 """What the similarity of two conclusions is, by the way in which they are compared."""
+
+
+WORDS: Final[frozenset[VerdictKind]] = frozenset({"direction", "tfidf"})
+"""The kinds whose similarity is that of words."""
 
 
 def likeness(
@@ -39,7 +47,7 @@ def likeness(
         sheet: has their vectors.
     """
     match kind:
-        case "tfidf":
+        case "direction" | "tfidf":
             return tfidf.likeness(
                 [own.text for own in said], [own.conclusion for own in truths]
             )
@@ -54,7 +62,7 @@ def likeness(
 
 def among_truths(kind: VerdictKind, truths: Sequence[Review], sheet: Sheet) -> Matrix:
     """How alike the authors' own conclusions are, by words or vectors."""
-    if kind == "tfidf":
+    if kind in WORDS:
         texts = [own.conclusion for own in truths]
         return tfidf.likeness(texts, texts)
     vectors = [sheet.vectors.get(own.id, ()) for own in truths]

@@ -1,20 +1,36 @@
-"""From which likeness on two conclusions count as the same."""
+"""The similarity from which two conclusions count as alike.
+
+Labels draw it best. Without labels it is a quantile of mismatched pairs. A judge or an
+embedding may have too few of those: pairs are then borrowed, and where even these are
+too few, a fixed value of ours applies, which says that it is fixed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from jobs.metrics import curve, quantiles
+from jobs.review_benchmark.settings import VerdictKind
 
-Source: TypeAlias = Literal["labels", "mismatched pairs"]
+Source: TypeAlias = Literal[
+    "labels", "mismatched pairs", "borrowed pairs", "fixed", "setting"
+]
 
 NULL_QUANTILE = 0.95
 LEAST_PAIRS = 20
 """With fewer mismatched pairs a quantile says nothing."""
+
+FIXED: Final[dict[VerdictKind, float]] = {"judge": 0.7, "embedding": 0.8}
+"""Thresholds where too few pairs draw one: ours, and not calibrated on any data.
+
+A judge's scale ends at "the same finding", so that 0.7 leaves out pairs which it calls
+half alike. Vectors of medical conclusions on one topic rarely have a cosine below 0.6.
+Words have none: their cosine depends on the vocabulary of the reviews.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,18 +39,18 @@ class Threshold:
 
     value: float
     source: Source
-    n: int  #: labels, or mismatched pairs
+    n: int  #: labels or pairs that draw it; 0: none do
     accuracy: float | None = None  #: leave-one-out, where labels drew it
 
     def admits(self, similarity: float) -> bool:
-        """Whether two conclusions count as the same.
+        """Whether two conclusions count as alike.
 
-        The line of labels is the least likeness of those that do; mismatched pairs must
-        be surpassed, or nothing in common would do where they have nothing in common.
+        Thresholds of labels and fixed ones are inclusive. Mismatched pairs must be
+        surpassed: where most have nothing in common, their quantile is 0.
         """
-        if self.source == "labels":
-            return similarity >= self.value
-        return similarity > self.value
+        if self.source in {"mismatched pairs", "borrowed pairs"}:
+            return similarity > self.value
+        return similarity >= self.value
 
 
 def from_labels(
@@ -69,16 +85,30 @@ def from_labels(
     )
 
 
-def from_mismatched(similarity: Sequence[float]) -> Threshold | None:
-    """The 95th percentile of pairs that do not belong together; None with too few."""
+def from_mismatched(
+    similarity: Sequence[float],
+    kind: VerdictKind = "tfidf",
+    borrowed: Sequence[float] = (),
+) -> Threshold | None:
+    """The 95th percentile of pairs that do not belong together.
+
+    Args:
+        similarity: of an agent's conclusions with those of other reviews.
+        kind: how conclusions are compared; judges and vectors never lack a threshold.
+        borrowed: further mismatched pairs, used only where the agent's own are too few.
+    """
+    own = _quantile(similarity, "mismatched pairs")
+    if own is not None or kind not in FIXED:
+        return own
+    pooled = _quantile([*similarity, *borrowed], "borrowed pairs")
+    return pooled or Threshold(value=FIXED[kind], source="fixed", n=0)
+
+
+def _quantile(similarity: Sequence[float], source: Source) -> Threshold | None:
     (value,) = quantiles(similarity, (NULL_QUANTILE,))
     if value is None or len(similarity) < LEAST_PAIRS:
         return None
-    return Threshold(
-        value=value,
-        source="mismatched pairs",
-        n=len(similarity),
-    )
+    return Threshold(value=value, source=source, n=len(similarity))
 
 
 def _youden(similarity: Sequence[float], similar: Sequence[bool]) -> float | None:

@@ -36,6 +36,8 @@ class Built:
     pools: Counter[str] = field(default_factory=Counter)  #: papers by kind
     dropped: Counter[str] = field(default_factory=Counter)  #: reviews by reason
     short: dict[str, Mapping[Kind, int]] = field(default_factory=dict)
+    drawn: dict[str, Mapping[Kind, int]] = field(default_factory=dict)
+    """Papers drawn of the kinds that are short; with `short` it is what was asked."""
 
 
 def build(
@@ -102,6 +104,9 @@ def _book(built: Built, outcome: Drawn | Dropped | None) -> None:
                 built.pools[kind] += len(outcome.pools.of(kind))
             if outcome.short:
                 built.short[outcome.review] = outcome.short
+                built.drawn[outcome.review] = {
+                    kind: kinds[kind] for kind in outcome.short
+                }
         case Dropped():
             built.dropped[outcome.why] += 1
         case None:

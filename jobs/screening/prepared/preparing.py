@@ -92,7 +92,7 @@ class SetFolder:
         files.write_json(folder / "summary.json", summary)
         made = sorted(path for path in folder.iterdir())
         files.write_json(folder / MANIFEST, _manifest(settings, made))
-        return Made(text=summary_text(summary), json=summary)
+        return Made(text=summary_text(summary, built.drawn), json=summary)
 
 
 def prepared_set(settings: Settings) -> SetFolder:

@@ -6,10 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jobs.counted import counted
+from jobs.screening.validation_set import Kind
 
 
-def summary_text(summary: Mapping[str, Any]) -> str:
-    """The summary of a set as people read it."""
+def summary_text(
+    summary: Mapping[str, Any], drawn: Mapping[str, Mapping[Kind, int]]
+) -> str:
+    """The summary of a set as people read it.
+
+    Args:
+        summary: the content of summary.json.
+        drawn: by review, the papers drawn of each kind that is short.
+    """
     inputs, near, made = (summary[part] for part in ("inputs", "near_misses", "set"))
     lines = [
         (
@@ -25,8 +33,8 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         (
             f"near misses    {counted(near['reviews_analysed'], 'review')} analysed, "
             f"{near['reviews_with_candidates']:,} with candidates"
-            f"{_share(near['share_with_candidates'])}; candidates: "
-            f"total {near['total']:,} mean {_figure(near['mean'])} "
+            f"{_share(near['share_with_candidates'])}; their candidates: "
+            f"total {near['total']:,}{_in_all(near)} mean {_figure(near['mean'])} "
             f"median {_figure(near['median'])} min {_figure(near['min'])} "
             f"max {_figure(near['max'])} std {_figure(near['std'])}"
         ),
@@ -50,7 +58,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
         left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
         lines.append(f"left out       {left}")
     if made["short"]:
-        lines.append(f"short          {_short(made['short'])}")
+        lines.append(f"short          {_short(made['short'], drawn)}")
     drift = summary["topic_drift"]
     if drift["reviews"]:
         shown = "  ".join(
@@ -65,7 +73,7 @@ def summary_text(summary: Mapping[str, Any]) -> str:
     doubt = summary["contamination"]
     if doubt:
         lines.append(
-            f"contamination  {counted(doubt['n'], 'candidate')}: "
+            f"contamination  {counted(doubt['n'], 'candidate')} of all reviews: "
             f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
             f"{counted(doubt['duplicate_suspect'], 'duplicate suspect')}, "
             f"{doubt['unverified']:,} unverified; eligible between "
@@ -107,17 +115,32 @@ def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"               reasons for exclusion, coded: {by_code}"
 
 
-def _short(short: Mapping[str, Mapping[str, int]]) -> str:
-    """Reviews with fewer papers than asked for, and by kind how many are missing."""
-    kinds: dict[str, list[int]] = {}
-    for lack in short.values():
+def _short(
+    short: Mapping[str, Mapping[Kind, int]], drawn: Mapping[str, Mapping[Kind, int]]
+) -> str:
+    """Reviews with fewer papers than asked for, and by kind how many were drawn.
+
+    What is missing is not named alone: who asks for a million wants all there are.
+    """
+    kinds: dict[Kind, list[tuple[int, int]]] = {}
+    for review, lack in short.items():
         for kind, n in lack.items():
-            kinds.setdefault(kind, []).append(n)
-    missing = ", ".join(
-        f"{sum(lacks):,} {kind} missing in {len(lacks):,}"
-        for kind, lacks in kinds.items()
+            kinds.setdefault(kind, []).append((drawn[review][kind], n))
+    shown = ", ".join(
+        f"{sum(n for n, _ in own):,} of {sum(map(sum, own)):,} {kind} asked for in "
+        f"{counted(len(own), 'review')}"
+        for kind, own in kinds.items()
     )
-    return f"{counted(len(short), 'review')} with too few papers: {missing}"
+    return (
+        f"{counted(len(short), 'review')} with fewer papers than asked for, all drawn: "
+        f"{shown}"
+    )
+
+
+def _in_all(near: Mapping[str, Any]) -> str:
+    """The total of all reviews, where those that are not analysed have more."""
+    total = near["all_reviews_total"]
+    return "" if total == near["total"] else f" ({total:,} of all reviews)"
 
 
 def _share(value: float | None) -> str:

@@ -162,6 +162,12 @@ def test_a_run_without_inputs_is_one_on_the_sample(tmp_path: Path) -> None:
     assert "using the sample that ships with review-benchmark" in done.err
     assert "2/5" in done.out
     assert measured(tmp_path, *COUNTS) == {"baseline/lexical": (39, 35, 26)}
+    # all its conclusions are alike by words, and that passes none: one contradicts
+    # its authors (grip strength), and two can not be judged
+    verdicts = measured(tmp_path, "verdict.above", "verdict.judged", "verdict.passed")
+    assert verdicts == {"baseline/lexical": (5, 3, 2)}
+    contradicts = effects(tmp_path)["CD990002"]
+    assert contradicts == ("improves", "no_difference", "failed", "direction")
     with closing(Database(SAMPLE / "papers.db")) as database:
         itself = {database.by_doi("10.1002/14651858.cd990001")}
         itself |= {
@@ -193,8 +199,11 @@ def test_two_recorded_models_answer_everything_that_is_asked(tmp_path: Path) -> 
         },
     }
     # two reviews conclude so much alike that either verdict could be of the other
-    verdicts = measured(tmp_path, "verdict.passed", "verdict.alike")
+    verdicts = measured(tmp_path, "verdict.above", "verdict.alike")
     assert verdicts == {hazel: (5, 1), fern: (4, 1)}
+    # alike is not the same: some state another certainty, or several directions
+    verdicts = measured(tmp_path, "verdict.passed", "verdict.judged")
+    assert verdicts == {hazel: (3, 3), fern: (1, 3)}
 
 
 def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
@@ -206,7 +215,7 @@ def test_three_results_of_an_agent_pass_lack_papers_and_exclude_them(
     assert measured(tmp_path, *COUNTS) == {"linden": (26, 22, 20)}
     assert lost(tmp_path, "linden") == {
         "not_in_database": {"HUM-3 2009", "HUM-6 2013", "HUM-7 2014", "HUM-12 2019"},
-        "below_threshold": {"BUCK-6 2018", "BUCK-8 2013"},
+        "excluded": {"BUCK-6 2018", "BUCK-8 2013"},
     }
     assert record(tmp_path, "HUM-5 2012") == ("pmid", "5")
     # one pass stops at the record that has the DOI, and the long title is alike
@@ -251,6 +260,15 @@ def lost(folder: Path, model: str) -> dict[str, set[str]]:
         if row["model"] == model:
             found.setdefault(row["lost_at"], set()).add(row["cochrane_ref_id"])
     return found
+
+
+def effects(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The directions of a scoring's conclusions, and how they compare, by review."""
+    names = ("agent_direction", "authors_direction", "effect", "effect_reason")
+    return {
+        row["cochrane_id"]: tuple(row[name] for name in names)
+        for row in rows(folder / "x" / "scores" / "1" / "verdicts.csv")
+    }
 
 
 def record(folder: Path, study: str, *, scoring: int = 1) -> tuple[str, str]:

@@ -104,3 +104,44 @@ def test_a_text_without_digits_still_gives_a_word(text: str, word: str) -> None:
 @given(st.text(), st.integers())
 def test_plain_text_is_made_of_any_text(text: str, seed: int) -> None:
     assert plain_text(text, Chance(seed)).startswith("The text speaks of ")
+
+
+QUERY = {
+    "type": "object",
+    "properties": {
+        "all_of": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "string"}},
+        },
+        "none_of": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@given(st.integers(0, 10_000))
+def test_a_query_is_made_of_the_words_of_the_question(seed: int) -> None:
+    text = (
+        "At most 8 groups. Data stands in <paper-0a1b2c3d>.\n"
+        "<review-5da1dc61>\nQuestion: Does walking help those with asthma?\n"
+        "</review-5da1dc61>\n\n<search-d453f969>\nQueries: 6\n</search-d453f969>\n"
+    )
+    schema = {
+        "type": "object",
+        "properties": {"queries": {"type": "array", "items": {"$ref": "#/$defs/Q"}}},
+        "$defs": {"Q": QUERY},
+    }
+    found = fitting(schema, text, Chance(seed))
+    jsonschema.validate(found, schema)
+    assert found["queries"]
+    for query in found["queries"]:
+        # an exclusion of the same words would leave nothing to find
+        assert query["none_of"] == []
+        assert 1 <= len(query["all_of"]) <= 2
+        for group in query["all_of"]:
+            assert group
+            assert set(group) <= {"walking", "help", "asthma"}
+            assert len(set(group)) == len(group)
+
+
+def test_a_query_without_a_word_of_the_question_has_some_word() -> None:
+    assert fitting(QUERY, "8", Chance(1))["all_of"][0] == ["8"]

@@ -203,11 +203,16 @@ def test_the_baseline_concludes_from_what_three_papers_find() -> None:
     assert concluded(finding, "Nothing.", "We conclude. Yes.", finding) == Conclusion(
         text="There is evidence that it improves sleep. We conclude.",
         direction="improves",
+        certainty="unclear",
     )
     assert concluded("No difference was significant.") == Conclusion(
-        text="No difference was significant.", direction="no_difference"
+        text="No difference was significant.",
+        direction="no_difference",
+        certainty="unclear",
     )
-    assert concluded("Nothing.") == Conclusion(text="The papers allow no conclusion.")
+    assert concluded("Nothing.") == Conclusion(
+        text="The papers allow no conclusion.", direction="unclear", certainty="unclear"
+    )
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_an_import_shows_what_its_file_says() -> None:
     page = job.explain(dataset, answers, ("CD7", "CD7:12"))
     assert "papers, as given" in page
     assert "search" not in page.partition("CD7:12")[0]
-    assert "decision   not included: score 4, threshold 3" in page
+    assert "decision   not included: score 4 (the agent's own rule)" in page
     assert "reason     Too old." in page
     with pytest.raises(UsageError, match="CD7 has no paper '99' here"):
         job.explain(dataset, answers, ("CD7:99",))

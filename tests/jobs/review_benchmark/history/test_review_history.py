@@ -67,7 +67,7 @@ def test_a_review_leaves_its_recall_and_its_studies_with_their_scores() -> None:
     ahn, bo = kept.parts.models["x"]["CD1"]
     assert kept.parts.names["CD1"] == ["Ahn 2008", "Bo 2009"]
     assert (ahn.got, ahn.score, ahn.lost_at) == (True, 5.0, "")
-    assert (bo.got, bo.score, bo.lost_at) == (False, 2.0, "below_threshold")
+    assert (bo.got, bo.score, bo.lost_at) == (False, 2.0, "excluded")
 
 
 def test_each_replicate_alone_stands_beside_what_they_come_to_together() -> None:

@@ -173,7 +173,14 @@ def test_an_imported_result_says_no_more_than_that_it_excludes_a_paper() -> None
     answers = imported(AgentResult(review="CD1", label="x", records=records))
     found = _matches(measured(dataset, sheet_of(dataset, answers)), "x")
     steps = [own.lost_at for own in found]
-    assert steps == ["below_threshold", "excluded", "excluded"]
+    assert steps == ["excluded", "excluded", "excluded"]
+    # no threshold of ours decided, and none is named
+    hints = [own.resolution for own in found]
+    assert hints[0] == (
+        "the agent has a among the excluded, with a score of 2; no threshold on its "
+        "scores would pass the review"
+    )
+    assert hints[2] == "the agent has c among the excluded: see its rationale"
 
 
 def _review(*studies: TruthPaper) -> Review:

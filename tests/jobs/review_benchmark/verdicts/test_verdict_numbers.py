@@ -24,6 +24,17 @@ MATCHED = {
     "CD015244": 0.43694493660427,
     "CD015249": 0.42511874137360445,
 }
+NUMBERS = [
+    "Verdicts (tfidf): conclusions beside those of the authors",
+    "  model    n  matched  null (pairs)  AUROC  threshold  above  passed",
+    "  first  8/8    0.481    0.035 (56)  1.000      0.122    8/8     6/6",
+    "  own    8/8    1.000    0.056 (56)  1.000      0.093    8/8     8/8",
+    "  first against its authors: 6 same effect, 2 not judged (none stated)",
+    "  own against its authors: 8 same effect",
+    "  Alike by themselves: CD015244 and CD015249 (0.579).",
+]
+"""All are above the threshold; two of the first sentences state no effect."""
+
 EXACT = 1e-11
 """Similarities are rounded to twelve digits, and recorded with more."""
 
@@ -61,15 +72,11 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
     for name, conclusion in conclusions(truth).items():
         concludes(name, "own", conclusion)
     options = ("--truth", truth, "--results", "results", "--run-id", "r")
-    done = command("import", "review-benchmark", "--no-report", *options)
+    done = command(
+        "import", "review-benchmark", "--no-report", "--verdict", "tfidf", *options
+    )
     assert done.code == 0, done.err
-    assert done.out.splitlines()[-7:-2] == [
-        "Verdicts (tfidf): conclusions beside those of the authors",
-        "  model    n  matched  null (pairs)  AUROC  threshold  passed",
-        "  first  8/8    0.481    0.035 (56)  1.000      0.122     8/8",
-        "  own    8/8    1.000    0.056 (56)  1.000      0.093     8/8",
-        "  Alike by themselves: CD015244 and CD015249 (0.579).",
-    ]
+    assert done.out.splitlines()[-9:-2] == NUMBERS
     verdicts = rows(Path("runs/r/scores/1/verdicts.csv"))
     similarity = {
         row["cochrane_id"]: float(row["similarity"])
@@ -77,10 +84,12 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
         if row["model"] == "first"
     }
     assert similarity == pytest.approx(MATCHED, abs=EXACT)
-    assert {row["passed"] for row in verdicts} == {"true"}
+    # all are alike, and those pass that state the effect of the authors
+    assert {row["passed"] for row in verdicts} == {"true", ""}
     found = metrics(1)
     assert found["verdict.threshold"] == pytest.approx(0.12167017397283639, abs=EXACT)
-    assert (found["verdict.auroc"], found["verdict.passed"]) == (1.0, 8)
+    assert (found["verdict.auroc"], found["verdict.above"]) == (1.0, 8)
+    assert (found["verdict.passed"], found["verdict.judged"]) == (6, 6)
     # no paper was included, and so no review passes: the two are told apart
     assert (found["passed"], found["macro.recall"]) == (0, 0.0)
     null = rows(Path("runs/r/scores/1/verdict_null.csv"))
@@ -96,6 +105,11 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
     assert median(among.values()) == pytest.approx(0.03570654641213064, abs=EXACT)
     assert max(among.values()) == pytest.approx(0.5786220172123175, abs=EXACT)
     assert max(among, key=among.__getitem__) == ("CD015244", "CD015249")
+    # the default shows the same numbers, which decide nothing there
+    done = command("score", "r", "--no-report", "--verdict", "direction")
+    assert done.out.splitlines()[-8:-2] == NUMBERS[1:]
+    default = metrics(2)
+    assert {path for path in default if default[path] != metrics(1)[path]} == set()
     found = metrics(1, "own")
     assert found["verdict.null"] == pytest.approx(0.056468153128409374, abs=EXACT)
     assert found["verdict.threshold"] == pytest.approx(0.09347339658223956, abs=EXACT)
@@ -123,7 +137,7 @@ def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
     # CD015244 and CD015249 follow each other: 0.579 without belonging together
     assert found["verdict.threshold"] == pytest.approx(min(MATCHED.values()), abs=EXACT)
     assert "drawn by 16 labels; leave-one-out accuracy 0.875" in done.out
-    assert (found["verdict.passed"], found["verdict.label_accuracy"]) == (8, 0.875)
+    assert (found["verdict.above"], found["verdict.label_accuracy"]) == (8, 0.875)
 
 
 def metrics(number: int, model: str = "first") -> dict[str, float]:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.review_benchmark.verdicts.threshold import (
+    FIXED,
     LEAST_PAIRS,
     from_labels,
     from_mismatched,
@@ -60,3 +61,22 @@ def test_mismatched_pairs_draw_a_line_if_there_are_enough() -> None:
     # linear between the 19th and the 20th of twenty: rank 0.95 x 19 = 18.05 from 0
     assert found.value == pytest.approx(0.1905)
     assert (found.source, found.n, found.accuracy) == ("mismatched pairs", 20, None)
+
+
+def test_judges_and_vectors_borrow_pairs_or_have_a_fixed_threshold() -> None:
+    own, others = [0.1] * 10, [0.5] * 10
+    for kind in ("judge", "embedding"):
+        found = from_mismatched(own, kind, borrowed=others)
+        assert found is not None
+        assert (found.source, found.n, found.value) == ("borrowed pairs", 20, 0.5)
+        assert not found.admits(0.5)
+        found = from_mismatched(own, kind, borrowed=others[:9])
+        assert found is not None
+        assert (found.source, found.n, found.value) == ("fixed", 0, FIXED[kind])
+        assert found.admits(FIXED[kind])
+        # nothing is borrowed where the own pairs are enough
+        found = from_mismatched([0.1] * 20, kind, borrowed=others)
+        assert found is not None
+        assert (found.source, found.value) == ("mismatched pairs", 0.1)
+    # words have no fixed threshold, and pass nothing by themselves
+    assert from_mismatched(own, "tfidf", borrowed=others) is None

@@ -93,7 +93,7 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     # one pair of 28 is alike: the line stays below it, and the reader is told
     assert list(found.alike) == [("CD7", "CD8")]
     assert found.threshold.value < found.alike["CD7", "CD8"] < 1
-    assert all(found.passes(own.id) for own in truths)
+    assert all(found.is_alike(own.id) for own in truths)
     assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
     dataset = Dataset(settings=Settings(), reviews=truths)
     (finding,) = findings(dataset, [found])
@@ -106,6 +106,7 @@ def test_an_agent_that_always_says_the_same_is_told_from_nothing() -> None:
     assert len(found.mismatched) == 30
     assert found.auroc == 0.5
     assert found.threshold is not None
+    assert not any(found.is_alike(own.id) for own in truths)
     assert not any(found.passes(own.id) for own in truths)
 
 
@@ -125,7 +126,7 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
         "CD2": text("Anything."),
         "CD3": (Concluded(failure="nothing_included"),),
     }
-    found = told(truths, said)
+    found = told(truths, said, verdict="tfidf")
     assert found.compared == {"CD1": 1.0}
     assert [match.failure for match in found.matches.values()] == [
         "",
@@ -155,7 +156,10 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
         ([judged(0.6)], 0.6, True, 0),
         ([judged(0.59)], 0.59, False, 0),
         ([judged(1.0, "opposite")], 1.0, False, 1),
-        ([judged(1.0, "different")], 1.0, True, 0),
+        # no similarity passes what the judge does not call the same
+        ([judged(1.0, "different")], 1.0, False, 0),
+        ([judged(1.0, "unclear")], 1.0, None, 0),
+        ([judged(0.1, "unclear")], 0.1, False, 0),
         # of replicates the mean counts, and the direction of half of them
         ([judged(0.5), Concluded(failure="no_conclusion"), judged(0.9)], 0.7, True, 0),
         ([judged(1.0, "opposite"), judged(1.0)], 1.0, False, 1),
@@ -163,7 +167,7 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     ],
 )
 def test_an_opposite_direction_fails_whatever_the_number(
-    conclusions: list[Concluded], similarity: float, passes: bool, opposite: int
+    conclusions: list[Concluded], similarity: float, passes: bool | None, opposite: int
 ) -> None:
     truths = reviews("Walking helps.", "Singing helps.", "Rest helps.")
     others = {
@@ -230,7 +234,7 @@ def test_nobody_is_asked_about_imported_conclusions() -> None:
         found = told(truths, {"CD1": text("It helps.")}, imported=True, verdict=verdict)
         assert found.matches["CD1"].failure == "not_compared"
         (missing,) = not_available([found])
-        assert "--verdict tfidf needs no call" in missing
+        assert "--verdict direction needs no call" in missing
         assert {value for value in values(found).values() if value} == set()
 
 
@@ -240,3 +244,96 @@ def test_results_without_conclusions_have_no_verdicts_unless_asked_for() -> None
     for settings, expected in (({}, 0), ({"verdict": "tfidf"}, 1)):
         dataset = Dataset(settings=Settings.model_validate(settings), reviews=truths)
         assert len(measured(dataset, sheet)) == expected
+
+
+FIVE = tuple(f"It may help with {topic}." for topic in TOPICS[:5])
+
+
+def test_a_judge_decides_about_five_reviews() -> None:
+    truths = reviews(*FIVE)
+    said = {
+        own.id: [
+            Concluded(
+                text=own.conclusion,
+                judged={
+                    own.id: Likeness(similarity=0.9, direction="same"),
+                    other.id: Likeness(similarity=0.1),
+                },
+            )
+        ]
+        for own, other in zip(truths, (*truths[1:], truths[0]), strict=True)
+    }
+    found = told(truths, said, verdict="judge")
+    assert (len(found.mismatched), found.threshold and found.threshold.source) == (
+        5,
+        "fixed",
+    )
+    assert [*found.judged.values()] == [True] * 5
+    assert "The threshold is fixed, since too few" in "\n".join(verdict_text([found]))
+    (definition,) = (
+        own.definition
+        for own in metrics(found, Settings())
+        if own.path == "verdict.threshold"
+    )
+    assert definition.startswith("fixed@1(a value of siftlog's")
+    found = told(truths, said, verdict="judge", verdict_threshold=0.95)
+    assert (found.threshold and found.threshold.source, [*found.judged.values()]) == (
+        "setting",
+        [False] * 5,
+    )
+
+
+def test_vectors_decide_about_five_reviews_of_which_three_have_a_conclusion() -> None:
+    truths = reviews(*FIVE)
+    vectors = {own.id: (1.0, float(place)) for place, own in enumerate(truths)}
+    said = {
+        own.id: [Concluded(text=own.conclusion, vector=vectors[own.id])]
+        for own in truths[:3]
+    }
+    found = told(truths, said, verdict="embedding", vectors=vectors)
+    assert (len(found.mismatched), found.threshold and found.threshold.n) == (12, 22)
+    assert found.threshold is not None
+    assert found.threshold.source == "borrowed pairs"
+    assert [*found.judged.values()] == [True] * 3
+
+
+def test_vectors_do_not_pass_the_opposite() -> None:
+    truths = reviews(*FIVE)
+    vectors = {own.id: (1.0, float(place)) for place, own in enumerate(truths)}
+    said = {
+        own.id: [
+            Concluded(text="It makes no difference to anybody.", vector=vectors[own.id])
+        ]
+        for own in truths
+    }
+    found = told(truths, said, verdict="embedding", vectors=vectors)
+    assert all(found.is_alike(own.id) for own in truths)
+    assert [*found.judged.values()] == [False] * 5
+
+
+def test_words_pass_nothing_by_themselves() -> None:
+    truths = reviews(
+        "The walks are effective for grip strength in older people.",
+        *(f"Care of {topic} was studied." for topic in TOPICS),
+    )
+    opposite = "The walks make little or no difference to grip strength in older people"
+    said = {own.id: text(own.conclusion) for own in truths}
+    for verdict in (None, "tfidf"):
+        found = told(truths, {**said, "CD1": text(opposite)}, verdict=verdict)
+        assert all(found.is_alike(own.id) for own in truths)
+        # the opposite fails, and where no effect is stated nothing is judged
+        assert found.judged == {"CD1": False}
+        assert values(found)["verdict.above"] == 7
+        assert values(found)["verdict.passed"] == 0
+
+
+def test_equal_directions_without_a_word_in_common_are_not_judged() -> None:
+    truths = reviews("Quince syrup may reduce cough.", *FIVE)
+    said = {"CD1": [Concluded(text="Honey soothes.", direction="improves")]}
+    found = told(truths, said)
+    effect = found.matches["CD1"].effect
+    assert effect is not None
+    assert (effect.outcome, effect.reason) == ("not judged", "unrelated")
+    assert found.judged == {}
+    (missing,) = not_available([found])
+    assert "no conclusion can be judged by the stated direction" in missing

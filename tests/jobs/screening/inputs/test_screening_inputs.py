@@ -133,7 +133,7 @@ def test_nothing_to_analyse_divides_by_nothing(tmp_path: Path) -> None:
     assert (near["mean"], near["median"], near["std"]) == (None, None, None)
     assert said["set"]["records"] == 0
     assert said["set"]["dropped"] == {"too_few_included": 3}
-    assert "no review is left: take other --negatives" in summary_text(said)
+    assert "no review is left: take other --negatives" in summary_text(said, {})
     # and nothing is asked or measured either
     with pytest.raises(DatasetError, match="set holds no record: build the set with"):
         load(Settings(validation_set=tmp_path / "set"))

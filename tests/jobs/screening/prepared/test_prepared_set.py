@@ -84,8 +84,27 @@ def test_what_is_short_is_counted_by_kind(tmp_path: Path) -> None:
     ]
     assert summary["set"]["short"] == {"1": {"random": 2}}
     assert (
-        "\nshort          1 review with too few papers: 2 random missing in 1\n" in text
-    )
+        "\nshort          1 review with fewer papers than asked for, all drawn: 0 of 2 "
+        "random asked for in 1 review\n"
+    ) in text
+
+
+def test_who_asks_for_more_than_there_are_is_told_what_there_is(tmp_path: Path) -> None:
+    text, summary, rows = made(tmp_path, per_review=1_000_000, review=("1",))
+    near = sum(row["kind"] == "near-miss" for row in rows)
+    assert f"{near} of 1,000,000 near-miss asked for in 1 review" in text
+    assert "missing" not in text
+    assert summary["set"]["short"]["1"]["near-miss"] == 1_000_000 - near
+
+
+def test_the_candidates_of_reviews_that_are_not_analysed_are_told_apart(
+    tmp_path: Path,
+) -> None:
+    text, summary, _ = made(tmp_path, min_included=2)
+    near = summary["near_misses"]
+    assert near["total"] < near["all_reviews_total"]
+    total = f"total {near['total']} ({near['all_reviews_total']} of all reviews) mean"
+    assert total in text
 
 
 def test_hubs_are_told_and_relate_nothing(tmp_path: Path) -> None:

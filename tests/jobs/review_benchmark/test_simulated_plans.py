@@ -1,0 +1,39 @@
+"""A rehearsal against a simulated model: its search plans find papers."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import msgspec
+
+from jobs.review_benchmark.answered import SearchPlan
+from jobs.review_benchmark.asking import request as asking
+from jobs.review_benchmark.asking.plan import searched
+from jobs.review_benchmark.inputs import load
+from jobs.review_benchmark.parsing.plan import parse_plan
+from jobs.review_benchmark.settings import Settings
+from runner.reply import Reply
+from runner.simulate.asked import said
+from runner.simulate.chance import Chance
+from runner.simulate.content import fitting
+
+SEEDS = 40
+
+
+def test_simulated_plans_can_be_read_and_nearly_all_of_them_find_papers() -> None:
+    dataset = load.load(load.with_sample(Settings()))
+    assert dataset.database is not None
+    found = 0
+    with closing(dataset.database):
+        for review in dataset.reviews:
+            request = asking.plan(dataset, review)
+            assert request.schema is not None
+            schema = msgspec.json.decode(request.schema.json)
+            for seed in range(SEEDS):
+                reply = fitting(schema, said(request), Chance(seed, review.id))
+                plan = parse_plan(Reply(text=msgspec.json.encode(reply).decode()), 6)
+                # a plan that cannot be read is replaced by the fixed one
+                is_read = isinstance(plan, SearchPlan)
+                found += is_read and bool(searched(dataset, review, plan).candidates)
+    # 62 of 200 before queries were made of the question's words
+    assert found >= 0.98 * SEEDS * len(dataset.reviews)

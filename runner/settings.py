@@ -6,7 +6,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -143,8 +143,19 @@ def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
     if _is_list(field.annotation):
         return [part.strip() for text in texts for part in text.split(",") if part]
     text, kinds = texts[-1], get_args(field.annotation)
+    for choice in _choices(field.annotation):
+        # a choice that is a number or a switch is typed as a text
+        if not isinstance(choice, str) and text.lower() == str(choice).lower():
+            return choice
     is_none = text == "" or (text == ABSENT and str not in kinds)
     return None if is_none and type(None) in kinds else text
+
+
+def _choices(annotation: object) -> tuple[object, ...]:
+    """The values of a `Literal`, which may be one part of an annotation."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(choice for part in get_args(annotation) for choice in _choices(part))
 
 
 def _beside(folder: Path, value: object) -> object:

@@ -18,6 +18,7 @@ from runner.scorecard import Finding, Metric
 
 TOLERANCE = 1e-9
 _SAME = 1e-12
+_OF_NOTHING = re.compile(r"0/0 is ([0-9]+(?:\.[0-9]+)?)")
 _AT_K = re.compile(r"(?P<name>.+)@(?P<k>\d+)")
 # a target such as 0.05 has a dot that ends no prefix
 _PATH = re.compile(r"(?:(?P<prefix>.*)\.)?(?P<name>[A-Za-z_][^.@]*(?:@\d+(?:\.\d+)?)?)")
@@ -196,12 +197,20 @@ def _counts(prefix: str, group: Mapping[str, Metric]) -> Iterator[Finding]:
             stated = group.get(name)
             if stated is None or _is_near(stated.value, expected):
                 continue
+            if expected is None and _is_near(stated.value, _of_nothing(stated)):
+                continue
             yield _finding(
                 "refuted_by_counts",
                 "error",
                 stated.path,
                 f"{stated.path} is {stated.value!r}; its own counts give {expected!r}.",
             )
+
+
+def _of_nothing(metric: Metric) -> float | None:
+    """What 0/0 is by a metric's own definition; None: undefined."""
+    found = _OF_NOTHING.search(metric.definition)
+    return None if found is None else float(found[1])
 
 
 def _impossible(group: Mapping[str, Metric]) -> Iterator[Finding]:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.json_lines import BOM
 from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import ANY_ID, PMCID, paper_id
 from jobs.paper_investigation.rows import Encoding, read_rows, unreadable
 from jobs.paper_investigation.settings import Settings
 from runner.errors import DatasetError
+from runner.json_entries import BOM
 
 SUFFIXES = (".md", ".txt")
 

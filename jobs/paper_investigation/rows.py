@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from jobs.json_lines import BOM, entries_of, kind_of, object_of
+from jobs.json_lines import kind_of, object_of
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
+from runner.json_entries import BOM, entries_of
 
 Encoding: TypeAlias = Literal["strict", "replace"]
 

@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, cast
@@ -23,11 +24,12 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 
 from jobs.counted import counted
-from jobs.json_lines import BOM, entries_of, is_spread, lines_of, object_of
+from jobs.json_lines import object_of
 from jobs.noticed import Noticed
 from jobs.rows.mapping import ColumnMap, missing_column, nearest
 from jobs.rows.row import Row
 from runner.errors import DatasetError
+from runner.json_entries import BOM, entries_of, is_spread, lines_of
 
 Record: TypeAlias = tuple[int, int, list[str]]
 """The line that it begins on, its row as a spreadsheet numbers it, and its fields."""
@@ -86,7 +88,8 @@ def read_csv(
                 # of later objects an absent key is an empty cell
                 _require(path, needed, list(row.fields), cure, takes_map=takes_map)
             unknown.update(dict.fromkeys(row.fields))
-            yield row
+            blank = {name: None for name, cell in row.fields.items() if cell == ""}
+            yield replace(row, fields={**row.fields, **blank}) if blank else row
         _note_unknown(path, [name for name in unknown if name not in wanted], noticed)
         return
     delimiter = delimiter_of(path)

@@ -27,6 +27,10 @@ NAME_CHARS = 40
 ALIKE = 0.6
 """Ratio from which a name counts as near, the default of difflib."""
 
+HELD = 0.85
+"""What a name counts that holds the other as a whole, above one changed letter in five.
+"""
+
 SHORTEST = 3
 """Characters from which a name is looked for inside longer ones."""
 
@@ -36,7 +40,7 @@ def column_map(
     fields: Sequence[str],
     columns: Iterable[str],
     *,
-    where: str = "no file",
+    unseen: str = "no file has a column",
 ) -> dict[str, str]:
     """Read `--map` pairs and check that each names a column and a field.
 
@@ -47,7 +51,7 @@ def column_map(
         pairs: as typed.
         fields: names used here; `*` stands for any characters, as in `prob_*`.
         columns: all columns and keys of the files that are read.
-        where: the files, as an error names them.
+        unseen: how an error says that a name is not among *columns*.
 
     Raises:
         UsageError: a pair has no equals sign, its field is unknown, no file has its
@@ -62,28 +66,44 @@ def column_map(
                 f"--map {pair}: write OLD=NEW, the name in the file first, such as "
                 f"--map PubMed={_example(fields)}."
             )
-        is_straight = old in seen and is_field(new, fields)
-        if not is_straight and new in seen and is_field(old, fields):
+        if not fits(old, new, seen, fields) and fits(new, old, seen, fields):
             old, new = new, old
         if not is_field(new, fields):
             if old not in seen and is_field(old, fields):
-                raise _unseen(pair, new, seen, where)
+                raise _unseen(pair, new, seen, unseen)
             near = near_words(new, fields)
             known = f"fields: {listed(fields)}" + (f"; nearest: {near}" if near else "")
             raise UsageError(f"--map {pair}: there is no field {new} ({known}).")
         if old not in seen:
-            raise _unseen(pair, old, seen, where)
+            raise _unseen(pair, old, seen, unseen)
         if found.setdefault(old, new) != new:
             raise UsageError(f"--map {pair}: {old} is mapped to {found[old]} already.")
     return found
 
 
-def _unseen(pair: str, old: str, seen: Sequence[str], where: str) -> UsageError:
+def pairs_within(
+    pairs: Sequence[str], fields: Sequence[str], columns: Sequence[str]
+) -> list[str]:
+    """Those of the pairs that rename one of *columns*, in either order."""
+    sides = ((pair, *map(str.strip, pair.split("=", 1))) for pair in pairs)
+    return [
+        pair
+        for pair, *names in sides
+        if fits(names[0], names[-1], columns, fields)
+        or fits(names[-1], names[0], columns, fields)
+    ]
+
+
+def fits(old: str, new: str, columns: Sequence[str], fields: Sequence[str]) -> bool:
+    """Whether *old* is a column, and *new* a field."""
+    return old in columns and is_field(new, fields)
+
+
+def _unseen(pair: str, old: str, seen: Sequence[str], unseen: str) -> UsageError:
     near = near_words(old, seen)
     found = f"found: {listed(seen)}" + (f"; nearest: {near}" if near else "")
     return UsageError(
-        f"--map {pair}: {where} has a column {old} ({found}); name one as it stands in "
-        "the file."
+        f"--map {pair}: {unseen} {old} ({found}); name one as it stands in the file."
     )
 
 
@@ -168,7 +188,7 @@ def nearest(name: str, names: Iterable[str], n: int = 3) -> list[str]:
         ratio = matcher.ratio() if matcher.quick_ratio() >= ALIKE else 0.0
         short, long = sorted((wanted, plain), key=len)
         if len(short) >= SHORTEST and short in long:
-            ratio = max(ratio, ALIKE)
+            ratio = max(ratio, HELD)
         if ratio >= ALIKE:
             scored.append((-ratio, place, each))
     return [each for _, _, each in sorted(scored)[:n]]

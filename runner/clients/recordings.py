@@ -1,8 +1,8 @@
 """Where recorded answers lie: a file of them, or the log of another run.
 
-A file holds one JSON object a line: `key` and `response`, and where they matter
-`stage`, `model`, `replicate` and `finish_reason`. A run gives its replies byte for
-byte, as they were received.
+A file holds JSON objects, one a line or spread over lines: `key` and `response`, and
+where they matter `stage`, `model`, `replicate` and `finish_reason`. A run gives its
+replies byte for byte, as they were received.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from runner.errors import DatasetError, UsageError
+from runner.json_entries import BOM, entries_of
 from runner.task import Task
 from runner.wire import OPENAI_CHAT, UNREADABLE, encode_reply
+from store.printable import printable
 from store.views import open_reader, reply, tasks
+
+NAMES: Final = 200
+"""Characters of an entry's keys that an error shows."""
 
 PAGE: Final = 1000
 """Tasks read from a log at a time."""
@@ -37,11 +42,18 @@ class Recording(Protocol):
 
 class _Line(msgspec.Struct):
     key: str
-    response: str
+    response: str | dict[str, Any] | list[Any]  #: an object stands for its JSON text
     stage: str | None = None
     model: str | None = None
     replicate: int = 1
     finish_reason: str = "stop"
+
+    @property
+    def text(self) -> str:
+        """The reply."""
+        if isinstance(self.response, str):
+            return self.response
+        return msgspec.json.encode(self.response).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class _Place:
 
 
 class RecordedFile:
-    """A JSON-lines file; only the places of its lines are held in memory.
+    """A file of JSON objects; only their places are held in memory.
 
     Raises:
         DatasetError: A line cannot be read, or answers what another one answers.
@@ -79,30 +91,30 @@ class RecordedFile:
         for stage in (task.stage, None):
             place = _Place(stage, task.key, task.replicate)
             if (offset := self._places.get(place)) is not None:
-                self._file.seek(offset)
-                line = self._decoder.decode(self._file.readline())
-                return OPENAI_CHAT, encode_reply(line.response, line.finish_reason)
+                start, size = offset
+                self._file.seek(start)
+                line = self._decoder.decode(self._file.read(size))
+                return OPENAI_CHAT, encode_reply(line.text, line.finish_reason)
         return None
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _index(self, model: str | None) -> dict[_Place, int]:
-        by_model: dict[str | None, dict[_Place, int]] = {}
-        offset = 0
-        for number, data in enumerate(self._file, start=1):
-            if data.strip():
-                line = self._line(number, data)
-                place = _Place(line.stage, line.key, line.replicate)
-                places = by_model.setdefault(line.model, {})
-                if place in places:
-                    raise DatasetError(
-                        f"{self._path} line {number}: {line.key} was answered "
-                        "before; keep one line for each answer."
-                    )
-                places[place] = offset
-            offset += len(data)
+    def _index(self, model: str | None) -> dict[_Place, tuple[int, int]]:
+        """Offset and size of each answer of the chosen model."""
+        by_model: dict[str | None, dict[_Place, tuple[int, int]]] = {}
+        for number, start, raw in entries_of(self._file, str(self._path)):
+            data = raw.removeprefix(BOM)
+            line = self._line(number, data)
+            place = _Place(line.stage, line.key, line.replicate)
+            places = by_model.setdefault(line.model, {})
+            if place in places:
+                raise DatasetError(
+                    f"{self._path} line {number}: {line.key} was answered "
+                    "before; keep one line for each answer."
+                )
+            places[place] = (start + len(raw) - len(data), len(data))
         return by_model[chosen_model(str(self._path), by_model, model)]
 
     def _line(self, number: int, data: bytes) -> _Line:
@@ -110,9 +122,19 @@ class RecordedFile:
             return self._decoder.decode(data)
         except UNREADABLE as error:
             raise DatasetError(
-                f"{self._path} line {number}: {error}; a line holds a JSON object "
-                "with key and response."
+                f"{self._path} line {number}: {error}; {self._expected(data)} "
+                "(docs/file-formats.md, Recorded replies)."
             ) from None
+
+    @staticmethod
+    def _expected(data: bytes) -> str:
+        """What an entry should hold, and what this one holds."""
+        try:
+            found = list(msgspec.json.decode(data, type=dict[str, Any]))
+        except UNREADABLE:
+            return "a line holds a JSON object with key and response"
+        names = printable(", ".join(found)[:NAMES])
+        return f"an object with key and response is expected, and this has {names}"
 
 
 class RecordedRun:

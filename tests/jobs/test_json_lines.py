@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs import json_lines
-from jobs.json_lines import LINE_BYTES, lines_of
 from jobs.noticed import Noticed
 from jobs.paper_investigation.rows import read_rows
 from jobs.property_extraction.inputs.papers import read_papers
 from jobs.rows.files import read_csv, read_jsonl
+from runner import json_entries
 from runner.errors import DatasetError
+from runner.json_entries import LINE_BYTES, lines_of
 
 Reader = Callable[[Path], Iterable[object]]
 
@@ -54,7 +54,7 @@ def test_a_small_file_that_unpacks_to_one_long_line_is_refused(tmp_path: Path) -
 def test_a_line_of_exactly_the_limit_is_read(
     end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_lines, "LINE_BYTES", 8)
+    monkeypatch.setattr(json_entries, "LINE_BYTES", 8)
     whole = b"x" * (8 - len(end)) + end
     assert list(lines_of(io.BytesIO(b"a\n" + whole), "f")) == [(1, b"a\n"), (2, whole)]
     with pytest.raises(DatasetError, match="f line 2"):

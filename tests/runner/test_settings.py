@@ -24,6 +24,7 @@ class Settings(BaseModel):
     bench: Path | None = None
     files: tuple[Path, ...] = ()
     cap: int | None = None
+    ddof: Literal[0, 1] | None = 1
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -58,6 +59,16 @@ def test_command_line_wins_over_environment_over_file_over_default() -> None:
 def test_lists_come_by_commas_or_by_repetition() -> None:
     assert _resolve({"kinds": ["a, b"]}).kinds == ("a", "b")
     assert _resolve({"kinds": ["a", "b"]}).kinds == ("a", "b")
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("1", 1), ("none", None)])
+def test_a_choice_that_is_a_number_is_typed_as_text(
+    text: str, value: int | None
+) -> None:
+    assert _resolve({"ddof": [text]}).ddof == value
+    assert _resolve(environment={"SIFTLOG_SET_DDOF": text}).ddof == value
+    with pytest.raises(UsageError, match="Setting ddof"):
+        _resolve({"ddof": ["2"]})
 
 
 def test_an_empty_value_unsets_what_may_be_unset() -> None:

@@ -13,8 +13,16 @@ from typing import Any
 from jobs.evidence_retrieval import verifying
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
 from jobs.evidence_retrieval.artifacts.long import SEPARATOR
+from jobs.evidence_retrieval.importing.forms import stored_pairs
 from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
+from jobs.evidence_retrieval.scoring.foreign import (
+    compared,
+    joined,
+    mapped_paths,
+    unknown_keys,
+    without,
+)
 from jobs.evidence_retrieval.verifying import Verification, choices_of, verify
 from runner.scorecard import Cell, Finding, Scorecard, Table
 
@@ -29,8 +37,18 @@ def checked(
     if stored is None or not results.models:
         return card
     own = _model(results.models, stored)
-    found = verified(own.block, stored, results)
     model = own.block.prediction.model
+    metrics = {metric.path: metric for metric in reversed(card.models[model])}
+    paths = mapped_paths(stored, stored_pairs(results.settings), metrics)
+    rest = without(stored, paths)
+    tolerance = results.settings.tolerance
+    found = joined(
+        verified(own.block, rest, results),
+        rest,
+        tuple(compared(stored, paths, metrics, tolerance)),
+    )
+    comparisons, unknown = unknown_keys(found, metrics)
+    found = replace(found, comparisons=comparisons)
     table = Table(
         name="verification",
         columns=verifying.COLUMNS,
@@ -41,7 +59,7 @@ def checked(
         card,
         summary=f"{card.summary}\nstored results  {found.summary}",
         tables=(*card.tables, table),
-        findings=(*card.findings, *_findings(found)),
+        findings=(*card.findings, *_findings(found), *unknown),
         failures=(*card.failures, *found.failures),
     )
 

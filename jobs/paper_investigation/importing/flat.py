@@ -1,4 +1,7 @@
-"""Flat replies: a line a reply, to the very tasks that a run of this job would plan.
+"""Flat replies: an object a reply, to the very tasks that a run of this job would plan.
+
+A reply names its task by `kind` and ids, or by `stage` and `key` as recorded replies
+do.
 
 Bench and questions come from the data options. Lines may stand in any order; of each
 only its place is held, so a file may be large.
@@ -13,7 +16,6 @@ from typing import TypeAlias
 import msgspec
 
 from jobs.counted import counted
-from jobs.json_lines import BOM
 from jobs.noticed import Noticed
 from jobs.paper_investigation.bench import read_bench
 from jobs.paper_investigation.importing.source import Source, pipeline_of, reply_text
@@ -23,6 +25,7 @@ from jobs.paper_investigation.settings import Settings
 from jobs.rows.mapping import renamed
 from runner.errors import UsageError
 from runner.job import ImportedAnswer
+from runner.json_entries import BOM
 from runner.task import TaskSpec
 
 PaperKey: TypeAlias = tuple[str, int, str]
@@ -53,7 +56,7 @@ def read_flat(source: Source) -> Iterator[ImportedAnswer]:
             line = file.read(row.size).removeprefix(BOM)
             text = line.decode(errors="replace")
             fields = renamed(msgspec.json.decode(text), source.columns)
-            return replace(row, fields=fields)
+            return _named(replace(row, fields=fields))
 
         for (model, replicate, pmcid), family in families.items():
             if family.extraction is not None:
@@ -66,6 +69,22 @@ def read_flat(source: Source) -> Iterator[ImportedAnswer]:
                 answer = _answer(row, spec, model, replicate)
                 yield replace(answer, descends=not alone, notes=notes)
                 notes = ()
+
+
+def _named(row: Row) -> Row:
+    """A reply with kind and ids, which a recorded one has in its stage and key."""
+    if "key" not in row.fields or "kind" in row.fields:
+        return row
+    stage, key = row.required("stage"), row.required("key")
+    pmcid, _, question = key.partition("/")
+    pipeline, _, number = question.partition(":")
+    ids = {
+        "kind": stage,
+        "pmcid": pmcid,
+        "source_pipeline": pipeline,
+        "question_id": number,
+    }
+    return replace(row, fields={**ids, **row.fields})
 
 
 def _answer(row: Row, spec: TaskSpec, model: str, replicate: int) -> ImportedAnswer:
@@ -86,7 +105,7 @@ def _families(source: Source) -> tuple[dict[PaperKey, _Family], int]:
     papers, asked = _papers(settings), _asked(settings)
     families: dict[PaperKey, _Family] = {}
     unused = 0
-    for row in source.rows():
+    for row in map(_named, source.rows()):
         model, replicate = source.model_of(row), source.replicate_of(row)
         place = replace(row, fields={})
         kind = row.text("kind")

@@ -25,7 +25,8 @@ LOOKED_AT = 100
 
 FIELDS = (
     *("pmcid", "model", "replicate", "article_title", "had_paper_context"),
-    *("kind", "response", "error", "finish_reason", "source_pipeline", "question_id"),
+    *("kind", "stage", "key", "response", "error", "finish_reason"),
+    *("source_pipeline", "question_id"),
     *("variant_results", "responses", "model_response", "expected_answer", "correct"),
     *("ground_truth_variants", "predicted_variants", "variant_recall", "paper_score"),
     *("skip_reason", "annotation_id", "question", "variant", "ground_truth"),
@@ -70,6 +71,12 @@ FORMS: Mapping[str, Form] = {
     ),
     "flat": Form(
         needs=("kind", "response"), read=read_flat, step=PLAN, mode="investigate"
+    ),
+    "recorded": Form(
+        needs=("stage", "key", "response"),
+        read=read_flat,
+        step=PLAN,
+        mode="investigate",
     ),
     "variants": Form(
         needs=("ground_truth",),

@@ -16,7 +16,7 @@ from jobs.property_extraction.inputs.verdicts import FIELDS as VERDICTS
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
-from jobs.rows.mapping import ColumnMap, column_map
+from jobs.rows.mapping import ColumnMap, column_map, pairs_within
 
 FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
 """What a column of predictions, curated values or verdicts may be mapped to."""
@@ -43,11 +43,7 @@ def mapped_in(settings: Settings, path: Path) -> ColumnMap:
     if not settings.map:
         return {}
     columns = open_table(path).header.names
-    own = [
-        pair
-        for pair in settings.map
-        if any(side.strip() in columns for side in pair.split("="))
-    ]
+    own = pairs_within(settings.map, FIELDS, columns)
     return column_map(own, FIELDS, columns)
 
 

@@ -15,10 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from jobs.json_lines import BOM, lines_of, object_of
+from jobs.json_lines import object_of
 from jobs.property_extraction.grounding.quote import Paper
 from jobs.rows.row import Row
 from runner.errors import DatasetError
+from runner.json_entries import BOM, lines_of
 
 SUFFIXES: Final = (".txt", ".md", ".pdf")
 

@@ -227,3 +227,22 @@ def test_keys_called_otherwise_are_mapped_at_every_depth(
     path = write(tmp_path / "i.jsonl", record)
     *_, last = read(path, settings=Settings(map=("reply=model_response",)))
     assert last.text == "b"
+
+
+def test_recorded_replies_are_flat_ones_with_stage_and_key(
+    tmp_path: Path, inputs: Settings
+) -> None:
+    """The form that `--model recorded:FILE` reads."""
+    rows = [
+        {"stage": "extract", "key": "PMC1", "response": '["rs1"]'},
+        {"stage": "question", "key": "PMC1/mcq_drug:7", "response": "b"},
+        {"stage": "extract", "key": "PMC2", "response": "[]"},
+    ]
+    plain = [EXTRACT, {**ASKED, "question_id": 7}, {**EXTRACT, "pmcid": "PMC2"}]
+    plain[2] = {**plain[2], "response": "[]"}
+    recorded, usual = (
+        read(flat(tmp_path, *own), settings=inputs) for own in (rows, plain)
+    )
+    assert recorded == usual
+    with pytest.raises(DatasetError, match="kind is 'judge'"):
+        read(flat(tmp_path, {**rows[0], "stage": "judge"}), settings=inputs)

@@ -127,6 +127,68 @@ def test_columns_come_in_any_order_and_unknown_ones_are_noted(tmp_path: Path) ->
     assert finding.severity == "info"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("semicolons", "\ufeffa;b;c\r\n1;0,5;x\r\n2;;y\r\n"),
+        ("tabs", "a\tb\tc\n1\t0.5\tx\n2\t\ty\n"),
+        ("lines", '{"a": 1, "b": 0.5, "c": "x"}\n\n{"a": 2, "b": "", "c": "y"}\n'),
+        ("absent", '{"a": 1, "b": 0.5, "c": "x"}\n{"a": 2, "c": "y"}\n'),
+        ("list", '\n[\n  {"a": 1,\n "b": 0.5, "c": "x"},\n{"a": 2, "b": null}]\n'),
+        ("one line", '[{"a": 1, "b": 0.5, "c": "x"}, {"a": 2, "b": null, "c": 3}]'),
+        ("printed", '{\n"a": 1,\n "b": 0.5, "c": ""}\n{\n"a": 2\n}\n'),
+    ],
+)
+def test_a_table_may_have_other_delimiters_or_be_objects(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    noticed = Noticed()
+    path = write(tmp_path, text.encode(), f"{name}.csv")
+    one, two = read_csv(path, AB, noticed=noticed)
+    assert [row.integer("a") for row in (one, two)] == [1, 2]
+    assert (one.number("b"), two.has("b")) == (0.5, False)
+    (found,) = noticed.findings()
+    assert (found.code, found.example) == ("unknown_column", "c")
+    assert csv_columns(path) == ("a", "b", "c")
+
+
+def test_a_header_with_a_comma_is_one_of_commas(tmp_path: Path) -> None:
+    """Other delimiters may stand in its names."""
+    path = write(tmp_path, b"a,b; c (K;Pa;m)\n1,2\n")
+    assert csv_columns(path) == ("a", "b; c (K;Pa;m)")
+    assert csv_columns(write(tmp_path, b"lone (a)\n1\n")) == ("lone (a)",)
+    row = next(read_csv(write(tmp_path, b'a,b\n1,"0,5"\n'), AB, noticed=Noticed()))
+    with pytest.raises(DatasetError, match="b is '0,5'"):
+        row.number("b")
+
+
+def test_objects_of_a_spread_file_are_named_by_their_lines(tmp_path: Path) -> None:
+    path = write(tmp_path, b'[\n {"a": 1,\n  "b": 2},\n\n {"a": 1}\n]')
+    assert "rows.csv line 5: no key b" in complaint(
+        lambda: list(read_jsonl(path, AB, noticed=Noticed()))
+    )
+    path = write(tmp_path, b'[\n {"a": 1},\n {"a" 2}]')
+    assert "rows.csv line 3, column 7: not valid JSON" in complaint(
+        lambda: list(read_jsonl(path, ("a",), noticed=Noticed()))
+    )
+    path = write(tmp_path, b'[{"a": 1},\n 3]')
+    assert "rows.csv line 2: a number instead of an object" in complaint(
+        lambda: list(read_jsonl(path, ("a",), noticed=Noticed()))
+    )
+
+
+def test_a_file_of_another_kind_is_refused_without_its_content(tmp_path: Path) -> None:
+    line = json.dumps({"text": "x" * 4000})
+    said = complaint(lambda: rows_of(write(tmp_path, f"{line[:-1]}\n".encode())))
+    assert len(said) < 300
+    said = complaint(lambda: rows_of(write(tmp_path, f"{line}\n".encode())))
+    assert said.startswith("rows.csv: column 'a' is missing (found: text);")
+    said = complaint(
+        lambda: list(read_jsonl(write(tmp_path, b"a,b\n1,2\n"), AB, noticed=Noticed()))
+    )
+    assert "this looks like CSV, write its rows as objects" in said
+
+
 def test_unknown_keys_of_objects_are_noted_once_each(tmp_path: Path) -> None:
     noticed = Noticed()
     path = write(tmp_path, b'{"a": 1, "b": 2, "c": 3}\n{"a": 1, "b": 2, "c": 4}\n')

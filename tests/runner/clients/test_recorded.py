@@ -215,3 +215,27 @@ async def write_run(
             TaskCompleted(task=number, attempt=1),
         )
     await log.close()
+
+
+async def test_a_file_may_be_spread_over_lines_and_hold_replies_as_objects(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"key": "é1", "response": {"a": [1, "é"]}},
+        {"key": "é2", "response": "two", "finish_reason": "length"},
+    ]
+    path = tmp_path / "answers.json"
+    path.write_text("\ufeff" + json.dumps(rows, indent=2, ensure_ascii=False), "utf-8")
+    path = path.rename(tmp_path / "answers.jsonl")
+    client = open_client(f"recorded:{path}", ClientOptions())
+    assert json.loads(await answer(client, call("é1"))) == {"a": [1, "é"]}
+    assert await answer(client, call("é2")) == "two"
+    await client.close()
+
+
+async def test_a_file_of_another_form_is_refused_with_what_it_has(
+    tmp_path: Path,
+) -> None:
+    path = recording(tmp_path, {"id": "PMC1", "answer": "x"})
+    with pytest.raises(DatasetError, match=r"key and response .* this has id, answer"):
+        open_client(f"recorded:{path}", ClientOptions())

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.inputs.load import load
+from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError
@@ -231,3 +232,21 @@ def test_file_without_a_row_is_refused(tmp_path: Path) -> None:
     empty = write_csv(tmp_path / "l.csv", [], list(CLEAN[0]))
     with pytest.raises(DatasetError, match=r"l\.csv: no row in it"):
         read(empty)
+
+
+def test_a_rate_of_nothing_that_a_setting_makes_zero_is_no_error(
+    tmp_path: Path,
+) -> None:
+    """A fold without positives: its own counts give no sensitivity."""
+    none = {"has_evidence_gold": 0, "gold_sent_uids": ""}
+    rows = [{**row, **(none if row["fold_id"] else {})} for row in CLEAN]
+    path = write_csv(tmp_path / "l.csv", rows)
+    for value in (None, 0.0):
+        settings = Settings(boot_b=0, k_values=(1, 3), zero_division=value)
+        dataset = load(settings)
+        answers = MemoryAnswers.of_import(read(path, settings=settings))
+        card = score(dataset, given_sheet(dataset, answers))
+        (metrics,) = card.models.values()
+        found = {own.path: own.value for own in metrics}
+        assert found["fold.1.at_tau.sensitivity"] == value
+        assert "refuted_by_counts" not in {own.code for own in card.findings}

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.scoring.against import written
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.verifying import COLUMNS
-from runner.errors import DatasetError
+from runner.errors import DatasetError, UsageError
 from runner.records.render import csv_lines
 from runner.scorecard import Row, Scorecard
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, recorded_sheet
@@ -149,6 +149,57 @@ def test_the_rows_are_those_of_the_files(full: Sheet) -> None:
     (own,) = results.models.values()
     for row, of_query, of_lists in zip(written(own.block), *read, strict=True):
         assert row == {**of_query, **{k: v for k, v in of_lists.items() if "topk" in k}}
+
+
+FOREIGN = {
+    "results": {"AUROC": 0.5, "Recall@5": 0.25},
+    "folds": [{"brierscore": 0.1}, {"brierscore": 0.2}],
+    "title": "a table",
+}
+
+
+def test_every_unknown_key_is_named_with_the_nearest_of_ours(full: Sheet) -> None:
+    card = against(full, FOREIGN)
+    found = {f.example: f for f in card.findings if f.code == "unknown_key"}
+    assert list(found) == [
+        "results.AUROC",
+        "results.Recall@5",
+        "folds[0].brierscore",
+        "title",
+    ]
+    assert "nearest metrics are auroc," in found["results.AUROC"].message
+    assert "recall@5" in found["results.Recall@5"].message
+    assert (found["folds[0].brierscore"].n, found["title"].n) == (2, 1)
+    assert card.failures[0].startswith("No number of the stored summary")
+
+
+def test_mapped_keys_are_compared_with_metrics(full: Sheet) -> None:
+    path = "auroc"
+    (metrics,) = against(full, None).models.values()
+    auroc = next(own.value for own in metrics if own.path == path)
+    assert isinstance(auroc, float)
+    pairs = (f"AUROC={path}", "recall@5=results.Recall@5")
+    values = {"against": Path("x.json"), "map": pairs}
+    stored = {"results": {"AUROC": auroc, "Recall@5": 2.0}, "other": 1}
+    card = against(full, stored, **values)
+    (table,) = (t for t in card.tables if t.name == "verification")
+    verdict, why = map(table.columns.index, ("verdict", "why"))
+    assert [(row[0], row[verdict]) for row in table.rows] == [
+        ("results.AUROC", "equal"),
+        ("results.Recall@5", "differs"),
+        ("other", "unknown key"),
+    ]
+    (sentence,) = card.failures
+    assert sentence.startswith("results.Recall@5 is stored as 2.0, but the rows come")
+    rounded = {"AUROC": round(auroc, 3)}
+    card = against(full, rounded, **{**values, "map": pairs[:1]})
+    assert card.failures == ()
+    (table,) = (t for t in card.tables if t.name == "verification")
+    assert table.rows[0][why] == ("mapped to auroc; equal when rounded to 3 decimals")
+    with pytest.raises(UsageError, match=r"has no key AURC .*nearest: AUROC"):
+        against(full, rounded, **{**values, "map": (f"AURC={path}",)})
+    with pytest.raises(UsageError, match=r"no field aurocc .*nearest: auroc"):
+        against(full, rounded, **{**values, "map": ("AUROC=aurocc",)})
 
 
 @pytest.mark.realdata

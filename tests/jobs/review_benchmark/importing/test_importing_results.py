@@ -77,14 +77,14 @@ def test_keys_called_otherwise_are_mapped_at_every_depth(tmp_path: Path) -> None
         *("review=cochrane_id", "hits=included_papers"),
         *("id=document_id", "pubmed=pmid"),
     )
-    (one,) = _read(tmp_path, files, map=pairs)
+    (one,) = _read(tmp_path, files, pairs=pairs)
     paper = {"document_id": 1, "pmid": "7", "title": "a"}
     assert json.loads(one.text or "") == {
         "cochrane_id": "CD1",
         "included_papers": [paper],
     }
     with pytest.raises(UsageError, match=r"a column pubmd .*nearest: pubmed"):
-        _read(tmp_path, files, map=("pubmd=pmid",))
+        _read(tmp_path, files, pairs=("pubmd=pmid",))
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,7 @@ def _read(
     *,
     model: str | None = None,
     review: tuple[str, ...] = (),
+    pairs: tuple[str, ...] = (),
     replicates: Mapping[Path, int] | None = None,
 ) -> list[ImportedAnswer]:
     truth = folder / "truth"
@@ -148,7 +149,7 @@ def _read(
     return list(
         importer.read(
             tuple(paths),
-            Settings(truth=truth, review=review),
+            Settings(truth=truth, review=review, map=pairs),
             model=model,
             form=None,
             replicates=replicates or {},

@@ -25,6 +25,9 @@ from runner.scorecard import Line
 
 EVAL_RESULTS = "eval_results.jsonl"
 
+NOT_ASKED = frozenset({"no_paper_text", "paper_too_long", "not_in_file"})
+"""Why a question is planned and not asked; any other reason is an error."""
+
 FILES: Mapping[Mode, tuple[str, ...]] = {
     "investigate": (
         "paper_investigation_responses.jsonl",
@@ -61,9 +64,12 @@ def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]
     if record.mode == "questions":
         for marked in paper.questions:
             item, judgement = marked.item, marked.judgement
-            if judgement is not None:
-                fields = answer_fields(item, judgement, record.model)
-                yield line(f"{item.question.pipeline}_{EVAL_RESULTS}", fields)
+            fields = (
+                answer_fields(item, judgement, record.model)
+                if judgement is not None
+                else unanswered_fields(item, record.model)
+            )
+            yield line(f"{item.question.pipeline}_{EVAL_RESULTS}", fields)
     elif record.mode == "extract":
         (rest,) = FILES["extract"]
         yield line(rest, extraction_fields(paper))
@@ -149,6 +155,18 @@ def answer_fields(item: Item, judgement: Judgement, model: str) -> dict[str, Any
         "model": model,
         **question_facts(item.question, judgement),
         "rule": judgement.rule,
+    }
+
+
+def unanswered_fields(item: Item, model: str) -> dict[str, Any]:
+    """A question without a reply: why it was not asked, or what the call ended with."""
+    name = "skip_reason" if item.absent in NOT_ASKED else "error"
+    return {
+        **question_fields(item.question),
+        "response": None,
+        "had_paper_context": item.had_paper,
+        "model": model,
+        name: item.absent,
     }
 
 

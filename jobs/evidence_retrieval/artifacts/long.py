@@ -112,7 +112,9 @@ class LongFiles:
                 own = {_qid(post, criterion): uids}
                 text = "".join(run_lines(own, step, escape_ids=True))
                 yield Line(artifact=runs[step], text=text)
-            yield Row(table=table, cells=tuple(cells))
+            # a blank in gold_ids says that there is no evidence, not that nobody judged
+            if queries.y[i] != UNKNOWN:
+                yield Row(table=table, cells=tuple(cells))
 
 
 def _rankings(block: Block) -> dict[str, str]:

@@ -59,6 +59,14 @@ class InputFile:
     came about. None: of its bytes."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelLimits:
+    """What one model can read and write in a call; None: unknown."""
+
+    output_tokens: int | None = None  #: of its longest reply
+    context_tokens: int | None = None  #: of its longest prompt
+
+
 class Answers(Protocol):
     """A run's stored answers, read from the log in a fixed order, in flat memory."""
 
@@ -97,6 +105,8 @@ class Job(Protocol):
     `replicates(settings)`, how often each item is asked where nobody says it;
     `prompts`, the `PromptCatalog` of what it asks, whose texts a setting `prompts`
     replaces;
+    `fit(settings, limits)`, the settings of a new run, adapted to the `ModelLimits` of
+    its online models; the run records them, so that its plan stays the same;
     `prepare_runs`, the subcommands of `siftlog prepare` that ask models, each of which
     is a run with the setting of its name, the file to read;
     `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from runner.clients.route import is_offline
-from runner.job import Job, Stage
-from runner.money.catalogue import most_output_tokens
+from runner.job import Job, ModelLimits, Stage
+from runner.money.catalogue import context_tokens, most_output_tokens
 from runner.options import BASELINE, RunOptions
 from runner.plan import Roles
 from runner.terms import Terms, terms_of
@@ -57,6 +59,28 @@ def terms(work: Work, options: RunOptions) -> dict[str, Terms]:
         for model in assigned(work.job, options).all_models
         if not is_offline(model)
     }
+
+
+def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
+    """The settings of a new run, fitted to what its models can read and write.
+
+    Offline models have no limits. An output limit that was set for a model replaces the
+    one in the price table.
+    """
+    fit = getattr(job, "fit", None)
+    if fit is None:
+        return settings
+    limits = {
+        model: ModelLimits(
+            output_tokens=options.parameters_of(model).max_output_tokens
+            or most_output_tokens(model),
+            context_tokens=context_tokens(model),
+        )
+        for model in options.model
+        if not is_offline(model)
+    }
+    found: BaseModel = fit(settings, limits)
+    return found
 
 
 def remarks(work: Work, options: RunOptions) -> list[str]:

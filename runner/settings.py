@@ -60,8 +60,10 @@ def resolve(
 def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
     """Settings from plain values; raise `UsageError` naming the one that is off."""
     settings = fitting(job, values)
+    # what a person left out stays so: a job may fit such settings to its models
+    given = settings.model_fields_set
     return settings.model_copy(
-        update={name: _absolute(value) for name, value in settings}
+        update={name: _absolute(value) for name, value in settings if name in given}
     )
 
 

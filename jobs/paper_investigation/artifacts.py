@@ -7,6 +7,7 @@ answers again: question, reply, what was read and what was expected.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,14 +15,18 @@ import msgspec
 from jobs.paper_investigation.dataset import Question
 from jobs.paper_investigation.marking.judging import Judgement, expected
 from jobs.paper_investigation.marking.paper import MarkedPaper
+from jobs.paper_investigation.parsing.batch import split_batch
 from jobs.paper_investigation.questions import LETTERS
 from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.settings import PIPELINES
-from jobs.paper_investigation.tallies.agreement import paper_facts, question_facts
+from jobs.paper_investigation.tallies.agreement import question_facts
 from runner.reply import Reply
 from runner.scorecard import Line
 
 EVAL_RESULTS = "eval_results.jsonl"
+
+NOT_ASKED = frozenset({"no_paper_text", "paper_too_long", "not_in_file"})
+"""Why a question is planned and not asked; any other reason is an error."""
 
 FILES: Mapping[Mode, tuple[str, ...]] = {
     "investigate": (
@@ -59,9 +64,12 @@ def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]
     if record.mode == "questions":
         for marked in paper.questions:
             item, judgement = marked.item, marked.judgement
-            if judgement is not None:
-                fields = answer_fields(item, judgement, record.model)
-                yield line(f"{item.question.pipeline}_{EVAL_RESULTS}", fields)
+            fields = (
+                answer_fields(item, judgement, record.model)
+                if judgement is not None
+                else unanswered_fields(item, record.model)
+            )
+            yield line(f"{item.question.pipeline}_{EVAL_RESULTS}", fields)
     elif record.mode == "extract":
         (rest,) = FILES["extract"]
         yield line(rest, extraction_fields(paper))
@@ -74,42 +82,63 @@ def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]
 
 
 def investigation_fields(paper: MarkedPaper) -> dict[str, Any]:
-    """An investigation record."""
+    """An investigation record.
+
+    Predicted variants are spelled as in the reply, recalled ones as in the truth: they
+    are folded for comparison alone. The record holds the extraction's reply and every
+    question that was asked, so that it can be imported and scored again.
+    """
     record, uses = paper.record, paper.uses
+    linked = {
+        marked.item.question.key
+        for group in paper.links.values()
+        for marked in group
+        if marked.judgement is not None
+    }
+    others = [
+        _other(item, is_known=not record.fixed_links)
+        for item in record.items
+        if item.task is not None and item.question.key not in linked
+    ]
     return {
         "pmcid": record.pmcid,
+        "pmid": record.pmid,
+        "article_title": record.title,
         "model": record.model,
         "ground_truth_variants": record.truth,
-        "predicted_variants": _sorted(paper.predicted),
-        "recalled_variants": sorted(paper.recalled),
+        "predicted_variants": _spelled(paper.predicted),
+        "recalled_variants": _recalled(paper),
         "variant_recall": paper.recall,
         "variant_results": {
-            variant: _variant_result(paper, variant, uses)
+            paper.truth[variant]: _variant_result(paper, variant, uses)
             for variant in sorted(paper.links)
         },
         "paper_score": paper.score,
         "skip_reason": paper.skip,
         "replicate": record.replicate,
+        **_reply_fields("raw_response", record.reply),
+        **({"other_questions": others} if others else {}),
     }
 
 
 def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
-    """The scored extraction of one paper."""
-    record, facts = paper.record, paper_facts(paper)
-    predicted = paper.predicted or {}
+    """The scored extraction of one paper, its lists spelled as in reply and truth."""
+    record = paper.record
+    truth, predicted = paper.truth, paper.predicted or {}
     return {
         "pmcid": record.pmcid,
+        "pmid": record.pmid,
         "article_title": record.title,
         "ground_truth": record.truth,
-        "predicted": _sorted(paper.predicted),
-        "raw_response": _text(record.reply),
+        "predicted": _spelled(paper.predicted),
+        **_reply_fields("raw_response", record.reply),
         "had_paper_context": record.had_paper,
         "model": record.model,
-        "true_positives": facts["true_positives"],
-        "false_negatives": facts["false_negatives"],
+        "true_positives": _recalled(paper),
+        "false_negatives": sorted(truth[v] for v in truth if v not in paper.recalled),
         "recall": paper.recall,
-        "parse_failure": facts["parse_failure"],
-        "false_positives": sorted(set(predicted) - set(paper.truth)),
+        "parse_failure": not paper.is_parsed,
+        "false_positives": sorted(predicted[v] for v in predicted if v not in truth),
         "precision": paper.precision,
         "f1": paper.f1,
         "skip_reason": paper.skip,
@@ -121,11 +150,23 @@ def answer_fields(item: Item, judgement: Judgement, model: str) -> dict[str, Any
     """The scored answer to one question."""
     return {
         **question_fields(item.question),
-        "response": _text(item.reply),
+        **_reply_fields("response", _own_reply(item)),
         "had_paper_context": item.had_paper,
         "model": model,
         **question_facts(item.question, judgement),
         "rule": judgement.rule,
+    }
+
+
+def unanswered_fields(item: Item, model: str) -> dict[str, Any]:
+    """A question without a reply: why it was not asked, or what the call ended with."""
+    name = "skip_reason" if item.absent in NOT_ASKED else "error"
+    return {
+        **question_fields(item.question),
+        "response": None,
+        "had_paper_context": item.had_paper,
+        "model": model,
+        name: item.absent,
     }
 
 
@@ -135,7 +176,9 @@ def question_fields(question: Question) -> dict[str, Any]:
         "question_id": question.question_id,
         "annotation_id": question.annotation_id,
         "pmcid": question.pmcid,
+        "pmid": question.pmid,
         "variant": question.variant,
+        "original_sentence": question.original_sentence,
     }
     if question.is_mcq:
         options = zip(LETTERS, question.options or (), strict=False)
@@ -182,22 +225,53 @@ def _variant_result(
 
 def _response(item: Item, judgement: Judgement, *, is_known: bool) -> dict[str, Any]:
     """One answer; older records do not say what was asked, so it is not *known*."""
-    question = item.question
+    return {
+        **_asked(item.question, is_known=is_known),
+        **_reply_fields("model_response", _own_reply(item)),
+        "parsed": judgement.value,
+        "rule": judgement.rule,
+        "correct": judgement.right,
+        "expected_answer": expected(item.question),
+    }
+
+
+def _other(item: Item, *, is_known: bool) -> dict[str, Any]:
+    """A question that counts for no recalled variant: with a reply, or the error."""
+    return {
+        **_asked(item.question, is_known=is_known),
+        "variant": item.question.variant,
+        **_reply_fields("model_response", _own_reply(item)),
+        "expected_answer": expected(item.question),
+        "error": item.absent,
+    }
+
+
+def _asked(question: Question, *, is_known: bool) -> dict[str, Any]:
     return {
         "source_pipeline": question.pipeline,
         "question_id": question.question_id,
         "annotation_id": question.annotation_id,
         "question": question_fields(question) if is_known else None,
-        "model_response": _text(item.reply),
-        "parsed": judgement.value,
-        "rule": judgement.rule,
-        "correct": judgement.right,
-        "expected_answer": expected(question),
     }
 
 
-def _text(reply: Reply | None) -> str | None:
-    return reply.text if reply else None
+def _own_reply(item: Item) -> Reply | None:
+    """The reply to a question alone: of a batch, the part that is about it."""
+    if item.reply is None or item.batch is None:
+        return item.reply
+    parts = split_batch(item.reply, len(item.batch.keys)).answers
+    own = parts[item.batch.keys.index(item.question.key)]
+    return replace(item.reply, text="") if own is None else own
+
+
+def _reply_fields(name: str, reply: Reply | None) -> dict[str, str | None]:
+    """A reply's text; and why it ended, unless it was complete."""
+    if reply is None:
+        return {name: None}
+    is_whole = reply.finish_reason == "stop"
+    return {name: reply.text} | (
+        {} if is_whole else {"finish_reason": reply.finish_reason}
+    )
 
 
 def _rates(paper: MarkedPaper) -> dict[str, float | None]:
@@ -208,5 +282,10 @@ def _rates(paper: MarkedPaper) -> dict[str, float | None]:
     }
 
 
-def _sorted(variants: Mapping[str, str] | None) -> list[str] | None:
-    return None if variants is None else sorted(variants)
+def _spelled(variants: Mapping[str, str] | None) -> list[str] | None:
+    """Variants as they are spelled, by their normalised forms."""
+    return None if variants is None else [variants[name] for name in sorted(variants)]
+
+
+def _recalled(paper: MarkedPaper) -> list[str]:
+    return [paper.truth[variant] for variant in sorted(paper.recalled)]

@@ -53,6 +53,7 @@ class Question:
     expected_p_value: str = ""
     expected_significance: str = ""
     original_sentence: str = ""  #: holds the answer; never in a prompt
+    pmid: str = ""  #: of the paper; shown only
     line: int = 0
     unknown: tuple[tuple[str, Any], ...] = ()  #: the row's other fields, name and value
 

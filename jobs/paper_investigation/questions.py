@@ -27,6 +27,7 @@ KNOWN = frozenset(
     {
         "question_id",
         "pmcid",
+        "pmid",
         "variant",
         "annotation_id",
         "question_type",
@@ -152,6 +153,7 @@ def read_question(pipeline: Pipeline, row: Row) -> Question:
             "" if is_mcq else row.required("expected_answer_significance")
         ),
         original_sentence=row.text("original_sentence"),
+        pmid=row.text("pmid"),
         line=row.line,
         unknown=tuple(item for item in row.fields.items() if item[0] not in KNOWN),
     )

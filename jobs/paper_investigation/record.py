@@ -72,6 +72,7 @@ class PaperRecord:
     replicate: int
     mode: Mode
     title: str | None = None
+    pmid: str | None = None
     truth: tuple[str, ...] = ()  #: curated variants as they stand
     task: int | None = None  #: of the extraction; None in mode questions
     reply: Reply | None = None  #: of the extraction

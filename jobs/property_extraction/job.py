@@ -10,14 +10,22 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from jobs.property_extraction import reading
-from jobs.property_extraction.asking import keys, plan
+from jobs.property_extraction.asking import keys, pieces, plan
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.settings import Settings as JobSettings
 from jobs.property_extraction.wording import WORDING
-from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
+from runner.job import (
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    ModelLimits,
+    Prepared,
+    PreparedFolder,
+)
 from runner.reply import Content
 from runner.request import ChatRequest
 from runner.scorecard import Booking, Scorecard
@@ -50,6 +58,12 @@ class PropertyExtraction(Job):
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
         return load.with_sample(settings)
+
+    def fit(
+        self, settings: JobSettings, limits: Mapping[str, ModelLimits]
+    ) -> JobSettings:
+        """Settings whose prompts and replies fit the models of a new run."""
+        return pieces.fit(settings, limits)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""

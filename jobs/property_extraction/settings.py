@@ -141,11 +141,16 @@ class Settings(Profiled):
         description="properties that the prompt asks for: all, or those alone that "
         "the rubric or the truth names",
     )
+    chunk: Literal["auto", "off"] = Field(
+        "auto",
+        description="auto: a new run sets max_chars and max_output_tokens, where they "
+        "are not given, so that prompt and reply fit its models; off: whole papers",
+    )
     max_chars: int = Field(
-        0, ge=0, description="longest piece of a paper in a prompt; 0: whole papers"
+        0, ge=0, description="longest part of a paper in a prompt; 0: whole papers"
     )
     chunk_overlap: int = Field(
-        500, ge=0, description="characters that two pieces of a paper share"
+        500, ge=0, description="characters that two parts of a paper share"
     )
     limit: int = Field(
         0,
@@ -157,7 +162,9 @@ class Settings(Profiled):
         default=False, description="ask again for quotes that are not in the paper"
     )
     partial: Literal["fail", "keep"] = Field(
-        "fail", description="a reply cut short: no answer, or its whole objects"
+        "keep",
+        description="a reply that ends at the token limit: keep its complete rows, or "
+        "fail the paper",
     )
     field: str = Field(
         "superconducting materials", description="field of research, for verifying"
@@ -169,7 +176,9 @@ class Settings(Profiled):
     max_prompt_tokens: int = Field(
         120000, ge=1, description="longest prompt, by estimate; others are skipped"
     )
-    max_output_tokens: int = Field(8192, ge=1, description="longest reply, in tokens")
+    max_output_tokens: int = Field(
+        8192, ge=1, description="longest reply, in tokens; see chunk"
+    )
     temperature: float | None = Field(0.0, ge=0.0, description="sampling temperature")
     structured: Literal["auto", "off"] = Field(
         "auto", description="ask for JSON by schema where the endpoint can"

@@ -114,6 +114,8 @@ class Rebuilt:
     records: Mapping[str, Record]  #: the records that were hit, by id
     nearest: Mapping[int, Near] = field(default_factory=dict)
     """The likest title for each truth paper without a record, where one comes near."""
+    papers: Mapping[str, Record] = field(default_factory=dict)
+    """Every candidate's record, by id."""
     missed: Mapping[int, Missed] = field(default_factory=dict)
     """Why the search did not offer a truth paper's record, where it did not."""
     included: tuple[str, ...]  #: ids of the included rows, duplicates and all

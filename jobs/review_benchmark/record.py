@@ -18,6 +18,7 @@ class Record:
     year: int | None = None
     score: float | None = None  #: relevance, on the agent's own scale
     rationale: str = ""
+    other_titles: tuple[str, ...] = ()  #: by which it is found as well
     included: bool = False  #: it stands in the list of included papers
     further: Mapping[str, Any] = field(default_factory=dict)
     """Fields that siftlog does not know."""

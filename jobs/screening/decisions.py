@@ -32,6 +32,10 @@ OUTCOMES = (
 """Their names; `missing`: nothing was asked, or nothing has come yet."""
 
 
+NOTED = "; "
+"""Between words about a reply."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """What was screened, and the truth; the same for every model."""
@@ -65,6 +69,9 @@ class Decisions:
     stages: tuple[str, ...] = ("abstract",)
     reason_code: Sequence[str] = ()  #: (N,)
     reason: Sequence[str] = ()  #: (N,)
+    noticed: Sequence[str] = ()
+    """(N,) words about the replies of each record, joined by `NOTED`; of joined
+    replicates there are none."""
     replies: int = 0  #: over all records and stages, readable or not
     skip: Mapping[str, int] = field(default_factory=dict)  #: records by reason
     counts: Mapping[str, int] = field(default_factory=dict)

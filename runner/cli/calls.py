@@ -85,16 +85,14 @@ def _start(
     from runner.cli import session, sharding
     from runner.launching import launch
     from runner.registry import load_job
-    from runner.work import load_work
 
     is_part = sharding.is_part(given)
     leave = _leave(given)
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, words, given, file)
-    work = load_work(job, session.startable(job, settings), starts=True)
+    work, options = session.new_run(job, settings, given, file)
     session.say_findings(work)
-    options = session.new_run_options(work, given, file)
     collector.calm()
     if is_part:
         return sharding.run_part(work, options, given, leave)

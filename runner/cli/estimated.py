@@ -13,7 +13,6 @@ from runner.estimating.preview import preview
 from runner.estimating.tokens import CountTokens, text_tokens
 from runner.registry import load_job
 from runner.roles import remarks
-from runner.work import load_work
 
 SCHEMA: Final = 1
 """Version of the object; a field that changes its meaning raises it."""
@@ -24,8 +23,7 @@ def estimated(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> 
     job = load_job(job_name)
     file = session.configuration(given)
     settings = session.typed_settings(job, list(words), given, file)
-    work = load_work(job, session.startable(job, settings), starts=True)
-    options = session.new_run_options(work, given, file)
+    work, options = session.new_run(job, settings, given, file)
     count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
     for said in remarks(work, options):
         tell(said)

@@ -41,10 +41,11 @@ from runner.records.overview import overview, sheets
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.registry import job_names
+from runner.roles import fitted
 from runner.scorecard import LIMITS
 from runner.settings import resolve
 from runner.typeset import typeset
-from runner.work import Work
+from runner.work import Work, load_work
 from store.clock import SystemClock
 from store.errors import StoreError
 from store.limit_words import UNITS
@@ -146,13 +147,20 @@ def own_limits(given: Mapping[str, Any]) -> list[str]:
     return [name for name in UNITS if given[name] is not None]
 
 
-def new_run_options(
-    work: Work, given: Mapping[str, Any], file: Mapping[str, Any]
-) -> RunOptions:
-    """Options of a new run; where nobody says how often, as often as its job asks."""
-    times = getattr(work.job, "replicates", None)
-    usual = {} if times is None else {"replicates": times(work.settings)}
-    return engine_options(given, {**usual, **file})
+def new_run(
+    job: Job, settings: BaseModel, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> tuple[Work, RunOptions]:
+    """What a new run is about, and its options.
+
+    Replicates default to what the job asks for, and the job fits its settings to the
+    run's models.
+    """
+    filled = startable(job, settings)
+    times = getattr(job, "replicates", None)
+    usual = {} if times is None else {"replicates": times(filled)}
+    options = engine_options(given, {**usual, **file})
+    work = load_work(job, fitted(job, filled, options), starts=True)
+    return work, options
 
 
 def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:

@@ -15,6 +15,7 @@ from runner.job import Job
 from runner.matrix.file import JobTable, MatrixFile
 from runner.options import RunOptions
 from runner.registry import load_job
+from runner.roles import fitted
 from runner.settings import as_json, resolve
 from runner.work import Work, load_work
 from store.estimates import liveness
@@ -91,9 +92,12 @@ def _of_table(
         raise UsageError(f"{file.path}, {place}, job: {error}") from error
     for values in product(*table.vary.values()):
         varied = dict(zip(table.vary, values, strict=True))
-        work = _work(file, place, job, {**table.settings, **varied})
+        asked = file.options.model_copy(
+            update={"model": table.model or file.options.model}
+        )
+        work = _work(file, place, job, {**table.settings, **varied}, asked)
         said = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
-        for model in table.model or file.options.model:
+        for model in asked.model:
             run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{said}"
             folder = RunFolder(runs_dir / run_id)
             options = _options(file.options, model, work)
@@ -106,15 +110,24 @@ def _of_table(
             )
 
 
-def _work(file: MatrixFile, place: str, job: Job, values: Mapping[str, Any]) -> Work:
-    """The job with its data, the sample's where no input is named."""
+def _work(
+    file: MatrixFile,
+    place: str,
+    job: Job,
+    values: Mapping[str, Any],
+    asked: RunOptions,
+) -> Work:
+    """The job with its data, the sample's where no input is named.
+
+    Its settings fit all models of the table, so that all are asked the same.
+    """
     try:
         settings = resolve(
             job, typed={}, environment={}, file=values, folder=file.path.parent
         )
         settings = getattr(job, "with_sample", lambda given: given)(settings)
         getattr(job, "require", lambda _: None)(settings)
-        return load_work(job, settings, starts=True)
+        return load_work(job, fitted(job, settings, asked), starts=True)
     except RunnerError as error:
         raise type(error)(f"{file.path}, {place}, settings: {error}") from error
 

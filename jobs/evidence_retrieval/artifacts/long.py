@@ -11,6 +11,7 @@ import numpy as np
 
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
 from jobs.evidence_retrieval.artifacts.naming import Places, step_files
+from jobs.evidence_retrieval.importing.lists import JUDGED
 from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.posts import Decided, chosen_decision
 from jobs.evidence_retrieval.measuring.results import Results
@@ -51,7 +52,7 @@ class LongFiles:
                 columns = ("post_id", "criterion_id", "gold_ids")
                 topk = tuple(f"{step}_topk" for step in own.block.prediction.lists)
                 name = self._places.one(model, "per_query_lists")
-                yield Table(name=name, columns=(*columns, *topk))
+                yield Table(name=name, columns=(*columns, *topk, JUDGED))
             if model in self._tables:
                 yield Table(name=self._tables[model], columns=_post_columns(own.block))
 
@@ -112,6 +113,8 @@ class LongFiles:
                 own = {_qid(post, criterion): uids}
                 text = "".join(run_lines(own, step, escape_ids=True))
                 yield Line(artifact=runs[step], text=text)
+            # without it, a blank in gold_ids would say that there is no evidence
+            cells.append(int(queries.y[i] != UNKNOWN))
             yield Row(table=table, cells=tuple(cells))
 
 

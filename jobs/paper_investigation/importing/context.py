@@ -27,6 +27,7 @@ class StoredPaper:
     mode: Mode
     truth: tuple[str, ...] = ()
     title: str | None = None
+    pmid: str | None = None
     had_paper: bool = True
     fixed_links: bool = False
     recorded: Mapping[str, Fact] = field(default_factory=dict)

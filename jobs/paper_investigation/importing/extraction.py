@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from jobs.paper_investigation.importing.context import StoredPaper, encode
+from jobs.paper_investigation.importing.investigation import FAILED
 from jobs.paper_investigation.importing.source import Source, recorded, reply_text
 from jobs.paper_investigation.rows import Row
 from runner.job import ImportedAnswer
@@ -24,11 +25,17 @@ def read_extraction(source: Source) -> Iterator[ImportedAnswer]:
             mode="extract",
             truth=row.texts("ground_truth"),
             title=row.text("article_title") or None,
+            pmid=row.text("pmid") or None,
             had_paper=had_paper,
             recorded=recorded(row, FACTS),
         )
         # a reply to a prompt without the paper is one; no reply and no paper is a skip
         skip = "no_paper_text" if not had_paper and not text else None
+        stated = row.text("skip_reason")
+        is_absent = bool(stated) and row.fields.get("raw_response") is None
+        has_failed = is_absent and stated == FAILED
+        if is_absent and not has_failed:
+            skip = stated
         yield ImportedAnswer(
             spec=TaskSpec(
                 stage="extract",
@@ -38,7 +45,9 @@ def read_extraction(source: Source) -> Iterator[ImportedAnswer]:
             ),
             model=source.model_of(row),
             replicate=source.replicate_of(row),
-            text=None if skip else text,
+            text=None if skip or has_failed else text,
+            finish_reason=row.text("finish_reason") or "stop",
+            error="unknown" if has_failed else None,
         )
 
 

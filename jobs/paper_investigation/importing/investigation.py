@@ -31,6 +31,9 @@ from jobs.paper_investigation.rows import Row
 from runner.job import ImportedAnswer
 from runner.task import TaskSpec
 
+FAILED = "extraction_failed"
+"""The skip reason of a paper whose extraction has no reply."""
+
 PAPER_FACTS = ("variant_recall", "paper_score")
 QUESTION_FACTS = ("correct",)
 
@@ -44,22 +47,28 @@ def read_investigation(source: Source) -> Iterator[ImportedAnswer]:
         pmcid, model = source.paper_of(row), source.model_of(row)
         replicate = source.replicate_of(row)
         entries = tuple(_entries(row))
-        is_known = row.fields.get("predicted_variants") is not None
+        text = _list_reply(row)
         paper = StoredPaper(
             mode="investigate",
             truth=row.texts("ground_truth_variants"),
             title=row.text("article_title") or None,
+            pmid=row.text("pmid") or None,
             fixed_links=not any(_holds_question(entry) for entry in entries),
             recorded=recorded(row, PAPER_FACTS),
         )
-        skip = None if is_known else row.text("skip_reason") or UNKNOWN_SKIP
+        reason = row.text("skip_reason") or UNKNOWN_SKIP
+        has_failed = text is None and reason == FAILED
+        skip = None if text is not None or has_failed else reason
         yield ImportedAnswer(
             spec=TaskSpec(stage="extract", key=pmcid, skip=skip, context=encode(paper)),
             model=model,
             replicate=replicate,
-            text=_list_text(row) if is_known else None,
+            text=text,
+            finish_reason=row.text("finish_reason") or "stop",
+            error="unknown" if has_failed else None,
         )
         for entry in entries:
+            error = entry.text("error") or None
             question = _question(entry, pmcid)
             stored = StoredQuestion(
                 question=question, recorded=recorded(entry, QUESTION_FACTS)
@@ -72,19 +81,27 @@ def read_investigation(source: Source) -> Iterator[ImportedAnswer]:
                 ),
                 model=model,
                 replicate=replicate,
-                text=reply_text(entry, "model_response"),
+                text=None if error else reply_text(entry, "model_response"),
+                finish_reason=entry.text("finish_reason") or "stop",
+                error=error,
                 descends=True,
             )
 
 
-def _list_text(row: Row) -> str:
+def _list_reply(row: Row) -> str | None:
+    """The reply of the extraction, else the list that was read; None: neither."""
+    if isinstance(row.fields.get("raw_response"), str):
+        return reply_text(row, "raw_response")
+    if row.fields.get("predicted_variants") is None:
+        return None
     return msgspec.json.encode(row.texts("predicted_variants")).decode()
 
 
 def _entries(row: Row) -> Iterator[Row]:
     """Each answer once, with the variant and position it stands under.
 
-    A question of several variants stands under each of them, marked `shared`.
+    A question of several variants stands under each of them, marked `shared`; one that
+    counts for no recalled variant, or has no reply, under `other_questions`.
     """
     seen: set[tuple[str, str]] = set()
     results = row.fields.get("variant_results")
@@ -102,6 +119,11 @@ def _entries(row: Row) -> Iterator[Row]:
             if identity not in seen:
                 seen.add(identity)
                 yield entry
+    others = row.fields.get("other_questions", [])
+    if not isinstance(others, list) or not all(isinstance(o, Mapping) for o in others):
+        raise row.error("other_questions is not a list of objects")
+    for position, response in enumerate(others, start=1):
+        yield _entry(row, response.get("variant", ""), position, response)
 
 
 def _entry(row: Row, variant: str, position: int, response: Mapping[str, Any]) -> Row:

@@ -65,11 +65,17 @@ def _answer(
         had_paper=row.fields.get("had_paper_context") is not False,
         recorded=recorded(row, facts),
     )
+    skip, error = row.text("skip_reason") or None, row.text("error") or None
     return ImportedAnswer(
         spec=TaskSpec(
-            stage="question", key=f"{pmcid}/{question.key}", context=encode(stored)
+            stage="question",
+            key=f"{pmcid}/{question.key}",
+            skip=skip,
+            context=encode(stored),
         ),
         model=source.model_of(row),
         replicate=source.replicate_of(row),
-        text=reply_text(row, "response"),
+        text=None if skip or error else reply_text(row, "response"),
+        error=error,
+        finish_reason=row.text("finish_reason") or "stop",
     )

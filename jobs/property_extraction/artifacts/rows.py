@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobs.property_extraction.artifacts.naming import Folders
+from jobs.property_extraction.gathering.predicted import Predicted, State
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.results import Column, Replicate, Results
+from jobs.property_extraction.row import Prediction
 from runner.scorecard import Cell, Detail, Row, Table
 
 MATCHES = ("refno", "property_name", "status", "pred_value", "gt_value")
@@ -47,6 +49,12 @@ GROUNDING = (
     "model",
     "replicate",
 )
+PREDICTIONS = (
+    *("refno", "property_name", "value_string", "units", "material", "condition"),
+    *("quote", "mentions", "flag", "paper_status", "model", "replicate"),
+)
+"""They can be imported again."""
+
 STATUSES = (Fate.TP, Fate.FP, Fate.FN)
 """In the order of the files."""
 
@@ -77,6 +85,12 @@ class LongFiles:
                 caption="Every predicted row with the place of its quote in the paper.",
             )
         yield Table(
+            name="predictions",
+            columns=PREDICTIONS,
+            caption="Every predicted row of every model as it was stated, and what "
+            "became of papers without rows; siftlog import reads it.",
+        )
+        yield Table(
             name="gt_dump",
             columns=(
                 "refno",
@@ -93,6 +107,8 @@ class LongFiles:
         for column in self.results.columns.values():
             yield from self._matched(column)
             yield from self._grounded(column)
+            for own in column.replicates:
+                yield from _stated(own.fates.predicted)
         for row in self.results.dataset.truth:
             yield Row(
                 table="gt_dump",
@@ -204,6 +220,27 @@ class LongFiles:
                         predicted.replicate,
                     ),
                 )
+
+
+def _stated(predicted: Predicted) -> Iterator[Row]:
+    """The rows of a replicate by paper, and a row for each paper that has none."""
+    rows: dict[str, list[Prediction]] = {}
+    for row in predicted.predictions:
+        rows.setdefault(row.refno, []).append(row)
+    who = (predicted.model, predicted.replicate)
+    for refno in dict.fromkeys((*rows, *predicted.outcomes)):
+        for row in rows.get(refno, ()):
+            cells = (row.name, row.value, row.unit, row.material, row.condition)
+            told = (*cells, row.quote, row.mentions, row.flag)
+            stated = (cell or None for cell in told)
+            yield Row(table="predictions", cells=(refno, *stated, None, *who))
+        if refno not in rows:
+            own = predicted.outcomes[refno]
+            state = "failed" if own.state is State.OPEN else str(own.state)
+            reason = own.reason or ("open" if own.state is State.OPEN else "")
+            status = f"{state}: {reason}" if reason else state
+            blank = (None,) * (len(PREDICTIONS) - len(who) - 2)
+            yield Row(table="predictions", cells=(refno, *blank, status, *who))
 
 
 def _in_order(fates: Fates) -> list[tuple[Fate, int]]:

@@ -18,8 +18,8 @@ from jobs.property_extraction.gathering.predicted import (
     Sheet,
     State,
 )
-from jobs.property_extraction.importing.told import STAGE, parse_rows
-from jobs.property_extraction.parsing.rows import predictions
+from jobs.property_extraction.importing.told import STAGE, UNREADABLE, parse_rows
+from jobs.property_extraction.parsing.rows import predictions, repeated
 from jobs.property_extraction.row import Prediction
 from runner.job import Answers
 from runner.reply import ParseFailure
@@ -134,7 +134,6 @@ class _Column:
                 own.pieces[number or 1] = found
                 self.counts["dropped"] += found.dropped
                 self.counts["cut"] += found.cut
-                self.counts["partial"] += found.is_partial
 
     def _requoted(self, answer: Answer) -> None:
         refno, _ = paper_of(answer.task.key)
@@ -147,6 +146,11 @@ class _Column:
     def _imported(self, answer: Answer) -> None:
         refno, reply = answer.task.key, answer.chat
         if reply is None:
+            if answer.skip is not None:
+                self.outcomes[refno] = Outcome(state=State.SKIPPED, reason=answer.skip)
+            elif answer.error not in {None, UNREADABLE}:
+                reason = answer.error or ""
+                self.outcomes[refno] = Outcome(state=State.FAILED, reason=reason)
             return
         match parse_rows(refno, reply):
             case ParseFailure(reason=reason):
@@ -166,9 +170,13 @@ class _Column:
         for refno, own in sorted(self.papers.items()):
             self.outcomes[refno] = own.outcome
             if own.outcome.state is State.SCORED:
+                pieces = [own.pieces[number] for number in sorted(own.pieces)]
+                self.counts["partial"] += any(each.is_partial for each in pieces)
+                self.counts["parted"] += len(pieces) > 1
+                self.counts["repeated"] += repeated(pieces)
                 rows += predictions(
                     refno,
-                    [own.pieces[number] for number in sorted(own.pieces)],
+                    pieces,
                     first=len(rows) + 1,
                     asked=asking.asked(own.asked),
                     requoted=own.requoted,

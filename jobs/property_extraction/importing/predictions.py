@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.hub import table_file
-from jobs.property_extraction.importing.told import STAGE, Told, text_of
+from jobs.property_extraction.importing.told import (
+    STAGE,
+    UNREADABLE,
+    Told,
+    text_of,
+)
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.named import mapped
@@ -25,9 +30,6 @@ from runner.task import TaskSpec
 
 FORMAT = "predictions"
 VERDICTS = "verdicts"
-
-UNREADABLE = "unreadable_file"
-"""The error of a file that was left out."""
 
 
 class PredictionsImporter:
@@ -90,6 +92,8 @@ class _Read:
     notes: list[str] = field(default_factory=list)
     found: dict[tuple[str, int, str], list[Told]] = field(default_factory=dict)
     """By model, replicate and paper."""
+    without_rows: dict[tuple[str, int, str], PredictedRow] = field(default_factory=dict)
+    """Rows that only say what became of a paper."""
     unread: list[str] = field(default_factory=list)  #: files that were left out
 
     def add(self, path: Path) -> None:
@@ -112,18 +116,29 @@ class _Read:
                     "model, or name it with --model)."
                 )
             number = self.replicates.get(path, row.replicate)
-            self.found.setdefault((name, number, row.refno), []).append(_told(row))
+            key = (name, number, row.refno)
+            told = self.found.setdefault(key, [])
+            if row.status:
+                self.without_rows[key] = row
+            else:
+                told.append(_told(row))
 
     def answers(self) -> Iterator[ImportedAnswer]:
         """An answer a paper, and a failure for each file that was left out."""
         if not self.found:
             raise DatasetError("The files hold no prediction (add rows).")
-        for (name, number, refno), told in self.found.items():
+        for key, told in self.found.items():
+            name, number, refno = key
+            own = None if told else self.without_rows.get(key)
+            status, reason = (own.status, own.reason) if own else ("scored", "")
+            skip = (reason or "skipped") if status == "skipped" else None
+            error = (reason or "failed") if status == "failed" else None
             yield ImportedAnswer(
-                spec=TaskSpec(stage=STAGE, key=refno),
+                spec=TaskSpec(stage=STAGE, key=refno, skip=skip),
                 model=name,
                 replicate=number,
-                text=text_of(told),
+                text=text_of(told) if status == "scored" else None,
+                error=error,
                 notes=tuple(self.notes),
             )
             self.notes.clear()
@@ -147,6 +162,8 @@ def _told(row: PredictedRow) -> Told:
         material=row.material,
         condition=row.condition,
         quote=row.quote,
+        mentions=row.mentions,
+        flag=row.flag,
         extra=row.extra,
     )
 

@@ -14,6 +14,10 @@ STAGE = "rows"
 """Of answers that are rows of a file."""
 
 
+UNREADABLE = "unreadable_file"
+"""The error of a file that was left out; it says nothing about a paper."""
+
+
 class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One row as its file has it."""
 
@@ -24,6 +28,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     material: str = ""
     condition: str = ""
     quote: str = ""
+    mentions: int = 1
+    flag: str = ""
     extra: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Further columns, kept for whoever asks for them later."""
 
@@ -57,6 +63,8 @@ def parse_rows(refno: str, reply: Reply) -> tuple[Prediction, ...] | ParseFailur
             material=each.material,
             condition=each.condition,
             quote=each.quote,
+            mentions=each.mentions,
+            flag=each.flag,
             row=each.row,
         )
         for each in found.rows

@@ -23,6 +23,13 @@ QUOTE = ("quote", "evidence", "location.evidence")
 MODEL = ("model",)
 REPLICATE = ("replicate",)
 ID = ("id",)
+MENTIONS = ("mentions",)
+FLAG = ("flag",)
+STATUS = ("paper_status",)
+"""What became of a paper without rows, as `predictions.csv` of a scoring says it:
+`scored`, or `failed` or `skipped` with a reason after a colon."""
+
+STATUSES = ("scored", "failed", "skipped")
 
 FIELDS = (
     *(REFNO[0], NAME[0], VALUE, NUMBER[0], UNITS, MATERIAL[0], CONDITION[0]),
@@ -48,6 +55,10 @@ class PredictedRow:
     quote: str
     model: str  #: empty: no column names one
     replicate: int
+    mentions: int = 1
+    flag: str = ""
+    status: str = ""  #: of a paper without rows; else empty
+    reason: str = ""  #: of that status
     extra: Mapping[str, str] = field(default_factory=dict)
     """Further columns that are not blank, by name."""
 
@@ -110,7 +121,8 @@ def read_predictions(
     table = open_table(path, missing, renamed)
     places = _Places.of(table.header)
     for cells in table.rows:
-        for place in (places.refno, places.name):
+        status = cells.at(places.status) and not cells.at(places.name)
+        for place in (places.refno,) if status else (places.refno, places.name):
             if not cells.at(place):
                 raise cells.error(
                     f"{table.header.names[place]} is blank (fill it in, or remove the "
@@ -134,6 +146,9 @@ class _Places:
     quote: int | None
     model: int | None
     replicate: int | None
+    mentions: int | None
+    flag: int | None
+    status: int | None
     extra: tuple[tuple[str, int], ...] = ()
 
     @classmethod
@@ -155,6 +170,9 @@ class _Places:
             quote=header.first(QUOTE),
             model=header.first(MODEL),
             replicate=header.first(REPLICATE),
+            mentions=header.first(MENTIONS),
+            flag=header.first(FLAG),
+            status=header.first(STATUS),
         )
         used = {getattr(found, each.name) for each in fields(found)}
         used |= {place for _, place in conditions}
@@ -174,6 +192,8 @@ class _Places:
             if cells.at(place)
         ]
         plain = as_meant(cells.at(self.condition))
+        status, reason = self._status(cells)
+        mentions = cells.at(self.mentions)
         return PredictedRow(
             row=cells.number,
             refno=intern(cells.at(self.refno)),
@@ -185,10 +205,26 @@ class _Places:
             quote=as_meant(cells.at(self.quote)),
             model=intern(cells.at(self.model)),
             replicate=self._replicate(cells),
+            # a foreign column of that name may hold anything
+            mentions=int(mentions) if mentions.isdecimal() and int(mentions) else 1,
+            flag=cells.at(self.flag),
+            status=status,
+            reason=reason,
             extra={
                 name: cells.at(place) for name, place in self.extra if cells.at(place)
             },
         )
+
+    def _status(self, cells: Cells) -> tuple[str, str]:
+        """Status and reason of a paper without rows; empty for a row with a name."""
+        if cells.at(self.name) or not cells.at(self.status):
+            return "", ""
+        status, _, reason = cells.at(self.status).partition(": ")
+        if status not in STATUSES:
+            raise cells.error(
+                f"{STATUS[0]} is {status[:20]!r} ({', '.join(STATUSES)} expected)"
+            )
+        return status, reason
 
     def _replicate(self, cells: Cells) -> int:
         text = cells.at(self.replicate) or "1"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
 
 from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import State
@@ -14,11 +15,24 @@ from jobs.property_extraction.measuring.results import Column, Results
 from jobs.rows.mapping import near_words
 from runner.scorecard import LIMITS, Finding
 
-COUNTED = {
-    "blank": "Rows have no value and are left out.",
-    "dropped": "Entries of replies have no property or no value and are left out.",
-    "cut": "Rows lie beyond the most that one reply may have and are left out.",
-    "partial": "Replies were cut short; their whole objects are kept.",
+Severity: TypeAlias = Literal["warn", "info"]
+
+RAISE = "raise --max-output-tokens, or read smaller parts with --max-chars"
+"""What to do about replies that end at the token limit."""
+
+COUNTED: Mapping[str, tuple[Severity, str]] = {
+    "blank": ("info", "Rows have no value and are left out."),
+    "dropped": (
+        "info",
+        "Entries of replies have no property or no value and are left out.",
+    ),
+    "cut": ("info", "Rows lie beyond the most that one reply may have."),
+    "partial": (
+        "warn",
+        f"Replies end at the token limit (truncated): complete rows are kept; {RAISE}.",
+    ),
+    "parted": ("info", "Papers were read in parts (--chunk, --max-chars)."),
+    "repeated": ("info", "Rows repeat a row of an earlier part and are merged."),
 }
 """What replies and files hold beside rows, by the words of `Predicted.counts`."""
 
@@ -133,11 +147,11 @@ def _of_model(column: Column) -> Iterator[Finding]:
     fates = column.first.fates
     yield from _papers_of(column.model, fates)
     yield from _of_copies(column.model, fates)
-    for word, message in COUNTED.items():
+    for word, (severity, message) in COUNTED.items():
         n = sum(own.fates.predicted.counts.get(word, 0) for own in column.replicates)
         if n:
             yield Finding(
-                code=word, severity="info", where=column.model, message=message, n=n
+                code=word, severity=severity, where=column.model, message=message, n=n
             )
     unsure = [
         row.refno
@@ -249,11 +263,13 @@ def _papers_of(model: str, fates: Fates) -> Iterator[Finding]:
         }
         if found:
             refno, reason = next(iter(found.items()))
+            is_cut = "truncated" in found.values()
+            advice = f" Truncated replies: --partial keep, and {RAISE}."
             yield Finding(
                 code=f"papers_{state}",
                 severity="info" if state is State.SKIPPED else "warn",
                 where=model,
-                message=message,
+                message=message + advice * is_cut,
                 n=len(found),
                 example=f"{refno} ({reason})" if reason else refno,
             )

@@ -1,8 +1,8 @@
 """Which values a reply states: rules in order, the first that applies wins.
 
-The object that was asked for, wherever it stands; else a bare list of objects. A reply
-that was cut short is not read unless its whole objects are asked for: nobody knows what
-the rest would have said.
+The object that was asked for, wherever it stands; else a bare list of objects. Of a
+reply that ends at the token limit the complete rows are kept and the reply is marked as
+partial; under `partial=fail` such a reply is a failure.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def parse_extraction(
 ) -> Extraction | ParseFailure:
     """The values in a reply; an empty list is a legal one.
 
-    Failures: `empty`, `refusal`, `no_properties`, and `truncated`, which tells how many
-    objects were whole.
+    Failures: `empty`, `refusal`, `no_properties`, and `truncated`, with the number of
+    complete rows.
 
     Args:
         reply: of the model.
@@ -69,8 +69,9 @@ def parse_extraction(
     if not reply.is_truncated and not _is_cut(text):
         return ParseFailure(reason="no_properties")
     remains = list(objects(text, lambda each: "property" in each))
-    if partial == "keep":
-        return replace(_read(remains), is_partial=True)
+    kept = _read(remains)
+    if partial == "keep" and kept.rows:
+        return replace(kept, is_partial=True)
     return ParseFailure(
         reason="truncated", detail=counted(len(remains), "whole object")
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from jobs.property_extraction.answered import Extraction, Found, Requoted
+from jobs.property_extraction.grounding.folding import fold
 from jobs.property_extraction.grounding.quote import Level, Paper, ground
 from jobs.property_extraction.row import Prediction
 
@@ -22,16 +23,35 @@ UNGROUNDED: Final = frozenset({Level.ABSENT, Level.NO_QUOTE})
 
 
 def mentions(extractions: Sequence[Extraction]) -> dict[Found, int]:
-    """The distinct rows of a paper in the order of its pieces, and how often each is.
+    """The distinct rows of a paper in the order of its parts, and how often each is.
 
-    A row that several pieces state is one of the text they share: it counts as often as
-    the piece that has it most.
+    Parts overlap, and a paper repeats its values, so a row that an earlier part states
+    is no new row, whatever its quote. It counts as often as in the part that has it
+    most. Within a part, rows that differ in any field are different rows.
     """
     found: dict[Found, int] = {}
+    stated: dict[tuple[str, ...], Found] = {}
     for extraction in extractions:
-        for row, n in Counter(extraction.rows).items():
+        own = Counter(
+            row if row in found else stated.get(_content(row), row)
+            for row in extraction.rows
+        )
+        for row, n in own.items():
             found[row] = max(n, found.get(row, 0))
+            stated.setdefault(_content(row), row)
     return found
+
+
+def repeated(extractions: Sequence[Extraction]) -> int:
+    """Rows of later parts that an earlier part states too."""
+    stated = sum(len(set(extraction.rows)) for extraction in extractions)
+    return stated - len(mentions(extractions))
+
+
+def _content(row: Found) -> tuple[str, ...]:
+    """What a row says, by which rows of several parts are one: all but its quote."""
+    texts = (row.name, row.value, row.unit, row.material, row.condition)
+    return tuple(fold(text).text for text in texts)
 
 
 def ungrounded(paper: Paper, rows: Sequence[Found]) -> tuple[Found, ...]:

@@ -97,12 +97,18 @@ def _aliases(column: Column) -> Iterator[str]:
 
 def _papers(column: Column) -> str:
     """How many papers are scored, and what became of the others."""
-    states = Counter(
-        own.state for own in column.first.fates.predicted.outcomes.values()
-    )
+    predicted = column.first.fates.predicted
+    states = Counter(own.state for own in predicted.outcomes.values())
     del states[State.SCORED]  # a counter does not mind where there is none
     rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
-    return f"papers {len(column.first.fates.papers):,} scored{rest}"
+    named = {"parted": "in parts", "partial": "truncated"}
+    read = ", ".join(
+        f"{n:,} {word}"
+        for count, word in named.items()
+        if (n := predicted.counts.get(count, 0))
+    )
+    how = f" ({read})" if read else ""
+    return f"papers {len(column.first.fates.papers):,} scored{how}{rest}"
 
 
 def _truth(column: Column) -> int:

@@ -15,6 +15,8 @@ from jobs.review_benchmark.json_file import json_file
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
+from jobs.review_benchmark.rebuilt import Candidate, Rebuilt
+from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.settings import INPUTS
 from jobs.review_benchmark.summary.reasons import failure_reasons
 from jobs.review_benchmark.verdicts.effects import Effect
@@ -80,6 +82,8 @@ def _document(results: Results, column: Column, review: str) -> dict[str, Any]:
         "tokens_out": own.spent.tokens_out,
         "cost_usd": own.spent.cost_usd,
         "conclusion": own.conclusion or None,
+        **_stated(own),
+        **_papers(own),
         "summary": numbers
         | {name: round(numbers[name], DIGITS) for name in ("recall", "precision")},
         "matches": [_match(each) for each in column.matches[review]],
@@ -95,6 +99,57 @@ def _document(results: Results, column: Column, review: str) -> dict[str, Any]:
         ],
         "truth_sha256": results.truth[review],
         "ground_truth": review_json(results.dataset.review(review)),
+    }
+
+
+def _stated(own: Rebuilt) -> dict[str, Any]:
+    """Direction and certainty, as the reply whose conclusion is shown states them."""
+    shown = next((each for each in own.conclusions if each.text), None)
+    return {
+        "conclusion_direction": None if shown is None else shown.direction,
+        "conclusion_certainty": None if shown is None else shown.certainty,
+    }
+
+
+def _papers(own: Rebuilt) -> dict[str, Any]:
+    """The agent's result in the form that can be imported."""
+    seen = {each.document for each in own.candidates}
+    unseen = {
+        document: record
+        for document, record in own.records.items()
+        if document not in seen
+    }
+    found: dict[str, Any] = {
+        "library": own.model,
+        "included_papers": [
+            _paper(own, each) for each in own.candidates if each.included
+        ],
+        "excluded_papers": [
+            _paper(own, each) for each in own.candidates if not each.included
+        ],
+    }
+    if unseen:
+        found["database_papers"] = [_record(each) for each in unseen.values()]
+    return found
+
+
+def _paper(own: Rebuilt, candidate: Candidate) -> dict[str, Any]:
+    return {
+        **_record(own.papers[candidate.document]),
+        "relevance_score": candidate.score,
+        "rationale": candidate.rationale or None,
+        "outcome": candidate.outcome,
+    }
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "document_id": record.document,
+        "pmid": record.pmid or None,
+        "doi": record.doi or None,
+        "title": record.title or None,
+        "year": record.year,
+        **({"other_titles": record.other_titles} if record.other_titles else {}),
     }
 
 

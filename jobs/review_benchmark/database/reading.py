@@ -55,6 +55,11 @@ class Database:
         while block := found.fetchmany(at_once):
             yield block
 
+    def titles_of(self, number: int) -> list[str]:
+        """Every title of a paper, in normal form."""
+        found = self._connection.execute(SQL["titles_of"], (number,))
+        return [title for (title,) in found]
+
     def papers(self) -> Iterator[Paper]:
         """All papers by id."""
         return map(paper_of, self._connection.execute(SQL["papers"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from jobs.metrics import mean
 from jobs.review_benchmark.dataset import Dataset
@@ -14,7 +15,7 @@ from jobs.review_benchmark.matching.match import Matched, matched, wanted
 from jobs.review_benchmark.matching.nearest import Near, nearest
 from jobs.review_benchmark.matching.ratio import JUNK_FROM
 from jobs.review_benchmark.matching.rules import Wanted
-from jobs.review_benchmark.rebuilt import Candidate, Concluded, Rebuilt
+from jobs.review_benchmark.rebuilt import Candidate, Concluded, Outcome, Rebuilt
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review
 
@@ -38,7 +39,17 @@ def rebuilt(
     """
     rules = dataset.settings.rules
     rows = _rows(results, replicates)
-    records = [row.record for row in rows]
+    offered = [row.record for row in rows]
+    # papers that were there and that no search offered; they come after all others
+    unseen = {each.document: each for own in results.values() for each in own.unseen}
+    known = {each.document for each in offered}
+    records = [*offered, *(own for own in unseen.values() if own.document not in known)]
+    # another title of a paper is a record of its own, found by that alone
+    records += [
+        Record(document=own.document, title=title)
+        for own in tuple(records)
+        for title in own.other_titles
+    ]
     included = tuple(own.document for own in records if own.included)
     kept = frozenset(included)
     places = {at for at, own in enumerate(records) if own.document in kept}
@@ -62,6 +73,7 @@ def rebuilt(
         documents={at: each.document for at, each in enumerate(records)},
         records={each.document: each for each in hit},
         nearest=_nearest(sought, own, records, pool),
+        papers={each.document: each for each in reversed(records)},
         included=included,
         candidates=tuple(_candidates(rows, kept)),
         conclusions=tuple(map(_stated, results.values())),
@@ -125,11 +137,21 @@ def _candidates(rows: Sequence[_Row], kept: AbstractSet[str]) -> Iterator[Candid
                 document=own.document,
                 rank=rank,
                 included=own.included,
-                outcome="open" if own.score is None else "scored",
+                outcome=_outcome(own),
                 score=own.score,
                 votes=row.votes,
                 rationale=own.rationale,
             )
+
+
+def _outcome(record: Record) -> Outcome:
+    """What came of a paper: what our own result files say, else whether it has a score.
+
+    A score that is lacking may not have been asked for.
+    """
+    stated = record.further.get("outcome")
+    known = next((each for each in get_args(Outcome) if each == stated), None)
+    return known or ("open" if record.score is None else "scored")
 
 
 def _nearest(

@@ -64,6 +64,7 @@ def rebuilt(
         documents=documents,
         records=records,
         nearest=stock.nearest,
+        papers={each.document: stock.record(int(each.document)) for each in found},
         missed=_missed(dataset, review, courses, not_offered),
         included=tuple(own.document for own in first),
         candidates=found,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from jobs.review_benchmark.database.merging import NORMAL
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.matching.lookup import Lookup, looked_up
@@ -52,6 +53,11 @@ class Stock:
             doi=paper.doi,
             title=paper.title,
             year=paper.year,
+            other_titles=tuple(
+                title
+                for title in self._database.titles_of(number)
+                if title != NORMAL.title(paper.title)
+            ),
         )
 
 

@@ -34,9 +34,11 @@ _RECORD = (
     "year",
     "relevance_score",
     "rationale",
+    "other_titles",
 )
 INCLUDED = ("included_papers", "included")
 EXCLUDED = ("excluded_papers", "excluded")
+UNSEEN = "database_papers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class AgentResult:
     review: str
     label: str  #: the agent, or the library that it searched
     records: tuple[Record, ...]  #: included first, then excluded, each as given
+    unseen: tuple[Record, ...] = ()
+    """Papers of the agent's database that its search did not offer."""
     conclusion: str = ""
     direction: Direction | None = None  #: of the effect concluded; None: not given
     certainty: Certainty | None = None  #: the same
@@ -134,6 +138,9 @@ def result_of(
         review=review,
         label=fields.text("library") or label or LABEL,
         records=_records(fields, noticed),
+        unseen=tuple(_listed(fields, UNSEEN, noticed))
+        if UNSEEN in fields.values
+        else (),
         conclusion=fields.text("conclusion"),
         direction=fields.word("conclusion_direction", get_args(Direction)),
         certainty=fields.word("conclusion_certainty", get_args(Certainty)),
@@ -240,5 +247,6 @@ def _record(fields: Fields, stand_in: str, noticed: Noticed) -> Record:
         year=fields.year("year"),
         score=fields.number("relevance_score"),
         rationale=fields.text("rationale"),
+        other_titles=fields.texts("other_titles"),
         further=fields.without(_RECORD),
     )

@@ -29,6 +29,7 @@ DECISIONS = (
     "reason",
     "stage",
     "status",
+    "noted",
 )
 """They can be imported again."""
 
@@ -114,6 +115,7 @@ class LongFiles:
                 own.reason[at] or None,
                 own.stages[own.stage[at]] if is_read else own.stages[0],
                 _status(int(own.latest[at]) if is_read else outcome),
+                (own.noticed[at] or None) if own.noticed else None,
             )
 
     def _missed(self, model: str, view: View) -> Iterator[tuple[Cell, ...]]:

@@ -13,7 +13,7 @@ from jobs.noticed import Noticed
 from jobs.screening.asking.plan import ends
 from jobs.screening.corpus import Criteria
 from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import MISSING, Decisions, Sheet
+from jobs.screening.decisions import MISSING, NOTED, Decisions, Sheet
 from jobs.screening.gathering.joining import of_models, of_replicates
 from jobs.screening.gathering.records import Screened
 from jobs.screening.gathering.staged import (
@@ -65,6 +65,7 @@ class _Column:
     latest: Ints
     reason_code: list[str]
     reason: list[str]
+    noticed: list[str]
     replies: int = 0
     skip: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -79,6 +80,7 @@ class _Column:
             latest=np.full(n, MISSING, dtype=np.int64),
             reason_code=[""] * n,
             reason=[""] * n,
+            noticed=[""] * n,
         )
 
     def put(self, at: int, own: Course) -> None:
@@ -87,6 +89,7 @@ class _Column:
         self.stage[at], self.ended[at] = own.stage, own.ended
         self.latest[at] = own.latest
         self.reason_code[at], self.reason[at] = own.reason_code, own.reason
+        self.noticed[at] = NOTED.join(own.noticed)
         if own.skip:
             self.skip[own.skip] += 1
         self.replies += own.replies
@@ -177,6 +180,7 @@ class _Gathering:
             stages=self._stages,
             reason_code=column.reason_code,
             reason=column.reason,
+            noticed=column.noticed,
             replies=column.replies,
             skip=dict(column.skip),
             counts=dict(column.counts),

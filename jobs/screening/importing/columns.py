@@ -29,6 +29,7 @@ OPTIONAL = (
     "label",
     "kind",
     "status",
+    "noted",
 )
 RANK = "rank"
 FIELDS = (*NEEDED, *OPTIONAL, RANK)

@@ -8,7 +8,7 @@ by its score. What the file says is true is stored with it, unless a set says so
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import msgspec
 
 from jobs.noticed import Noticed
 from jobs.rows.row import Row
+from jobs.screening.decisions import NOTED
 from jobs.screening.gathering.records import STAGES, Truth, text_of
 from jobs.screening.importing.columns import FORMATS, RANK, layouts
 from jobs.screening.inputs.ids import read_id
@@ -26,6 +27,7 @@ from jobs.screening.settings import Settings
 from jobs.screening.validation_set import KINDS, Record, record_key
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
+from runner.reply import Reply
 from runner.task import TaskSpec
 
 MODEL = "imported"
@@ -43,11 +45,26 @@ NOT_ASKED = frozenset({"skipped", "missing"})
 WITHOUT_REPLY = NOT_ASKED | {"failed"}
 
 
+NOT_A_PROBABILITY = "none"
+NO_CODE = "none"
+"""What stands for a confidence or a code that could not be read."""
+
+UNREAD: Mapping[str, Reply] = {
+    "parse.empty": Reply(text=""),
+    "parse.refusal": Reply(text="", finish_reason="refusal"),
+    "parse.truncated": Reply(text="", finish_reason="length"),
+    "parse.no_decision": Reply(text="Nothing is decided."),
+    "parse.bad_decision": Reply(text='{"decision": "none"}'),
+    "parse.ambiguous": Reply(text='{"decision": "include"} {"decision": "exclude"}'),
+}
+"""Replies that stand for those that could not be read, by the words of `noted`."""
+
+
 class _Said(msgspec.Struct):
     """A decision in the form that models are asked for."""
 
     decision: str
-    p_include: float | None
+    p_include: float | str | None
     reason_code: str
     reason: str
 
@@ -94,6 +111,7 @@ class _Reading:
             )
         else:
             text = _score_text(score)
+        unread = _unread(row, "" if decided else text)
         statuses = {stage: status}
         if decided and status != PARSED:
             statuses = {stage: PARSED, self._after(row, stage, status): status}
@@ -108,7 +126,10 @@ class _Reading:
                 ),
                 model=model,
                 replicate=replicate,
-                text={PARSED: text, "unparsed": "" if decided else text}.get(came_to),
+                text={PARSED: text, "unparsed": unread.text}.get(came_to),
+                finish_reason=(
+                    unread.finish_reason if came_to == "unparsed" else "stop"
+                ),
                 error="unknown" if came_to == "failed" else None,
             )
 
@@ -185,13 +206,26 @@ class _Reading:
                 f"reason_code is {code!r} (one of {', '.join(REASON_CODES)} is "
                 "expected)"
             )
+        noted = _noted(row)
+        odd_p = NOT_A_PROBABILITY if "bad_confidence" in noted else None
         said = _Said(
             decision=decision,
-            p_include=p,
-            reason_code=code,
+            p_include=odd_p if p is None else p,
+            reason_code=NO_CODE if "bad_reason_code" in noted else code,
             reason=row.optional_text("reason"),
         )
         return msgspec.json.encode(said).decode()
+
+
+def _noted(row: Row) -> Sequence[str]:
+    """What a scoring noted about the reply."""
+    return row.optional_text("noted").strip().split(NOTED)
+
+
+def _unread(row: Row, text: str) -> Reply:
+    """A reply that cannot be read for the reason that a scoring noted."""
+    stands_in = next((UNREAD[word] for word in _noted(row) if word in UNREAD), None)
+    return Reply(text=text) if text or stands_in is None else stands_in
 
 
 def _score_text(score: float | None) -> str:

@@ -99,7 +99,8 @@ def test_responses_hold_every_paper_in_bench_order(card: Scorecard) -> None:
     assert [each["pmcid"] for each in found] == ["PMC1", "PMC2", "PMC3"]
     assert [each["skip_reason"] for each in found] == [None, "extraction_failed", None]
     assert found[1]["predicted_variants"] is None
-    assert found[0]["predicted_variants"] == ["rs1", "rs2", "rs9"]
+    # as the reply and the truth spell them
+    assert found[0]["predicted_variants"] == ["rs1", "RS2", "rs9"]
     assert found[0]["recalled_variants"] == ["rs1", "rs2"]
 
 
@@ -121,7 +122,8 @@ def test_joined_question_stands_under_each_variant_marked_shared(
     assert response["correct"] is False
     assert response["expected_answer"] == "b"
     assert response["question"]["option_b"] == "warfarin"
-    assert "original_sentence" not in response["question"]
+    sentence = response["question"]["original_sentence"]
+    assert sentence == "Warfarin is cleared more slowly by carriers."
 
 
 def test_eval_results_hold_scored_papers_with_their_rates(card: Scorecard) -> None:

@@ -27,6 +27,7 @@ COLUMNS = (
     "decision",
     "confidence",
     "status",
+    "noted",
     "reason_code",
     "reason",
 )

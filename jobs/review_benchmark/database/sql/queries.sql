@@ -69,6 +69,8 @@ SELECT id, pmid, doi, title, abstract, authors, journal, year
 FROM papers ORDER BY id;
 -- name: titles
 SELECT paper_id, title_norm FROM paper_titles ORDER BY paper_id, title_norm;
+-- name: titles_of
+SELECT title_norm FROM paper_titles WHERE paper_id = ? ORDER BY title_norm;
 -- name: titles_within
 SELECT paper_id, title_norm FROM paper_titles
 WHERE length BETWEEN ? AND ? ORDER BY length, paper_id, title_norm;

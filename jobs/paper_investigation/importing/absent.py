@@ -6,7 +6,7 @@ out the papers on which a model failed would otherwise make the model look bette
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -21,6 +21,9 @@ from runner.task import TaskSpec
 
 NOT_IN_FILE = "not_in_file"
 """Why a paper or question was skipped that no imported file answers."""
+
+NO_TEXT = "no_paper_text"
+"""Why a paper was skipped that has no text, in runs of the job too."""
 
 SHOWN = 3
 """Papers that the note at import names."""
@@ -56,44 +59,57 @@ def absent(
         DatasetError: the bench is off.
     """
     if settings.mode == "questions" and not in_full:
-        dataset = load(settings)
-        every = chain.from_iterable(dataset.questions.values())
+        every = chain.from_iterable(load(settings).questions.values())
         keys = [f"{question.pmcid}/{question.key}" for question in every]
-        yield from _skipped(answered, "question", keys, lambda _: None)
+        yield from _skipped(answered, "question", dict.fromkeys(keys), set())
         return
     if settings.bench is None:
         return
-    papers = {paper.pmcid: paper for paper in load(settings).bench}
-
-    def context(pmcid: str) -> str | None:
-        return encode(_stored(papers[pmcid], mode)) if in_full else None
-
-    yield from _skipped(answered, "extract", papers, context)
+    dataset = load(settings)
+    contexts = {
+        paper.pmcid: encode(_stored(paper, mode)) if in_full else None
+        for paper in dataset.bench
+    }
+    textless = (
+        {pmcid for pmcid in contexts if pmcid not in dataset.papers}
+        if settings.papers is not None
+        else set[str]()
+    )
+    yield from _skipped(answered, "extract", contexts, textless)
 
 
 def _skipped(
     answered: Answered,
     stage: str,
-    keys: Iterable[str],
-    context: Callable[[str], str | None],
+    contexts: Mapping[str, str | None],
+    textless: Container[str],
 ) -> Iterator[ImportedAnswer]:
-    every = list(keys)
+    """The tasks that are absent, with the *contexts* of all tasks by key.
+
+    Papers that are known to be *textless* could not be asked about; a run of the job
+    skips them for that reason.
+    """
     noun = "paper" if stage == "extract" else "question"
     for (model, replicate), own in answered.keys.items():
-        lacking = [key for key in every if key not in own]
-        more = "" if len(lacking) <= SHOWN else ", ..."
+        lacking = [key for key in contexts if key not in own]
+        told = [key for key in lacking if key not in textless]
+        more = "" if len(told) <= SHOWN else ", ..."
         note = (
-            f"{model}: the files lack {counted(len(lacking), noun)} of {len(every):,} "
-            f"({', '.join(lacking[:SHOWN])}{more}); counted as skipped, {NOT_IN_FILE}."
+            f"{model}: the files lack {counted(len(told), noun)} of "
+            f"{len(contexts):,} ({', '.join(told[:SHOWN])}{more}); counted as "
+            f"skipped, {NOT_IN_FILE}."
         )
         for key in lacking:
             yield ImportedAnswer(
                 spec=TaskSpec(
-                    stage=stage, key=key, skip=NOT_IN_FILE, context=context(key)
+                    stage=stage,
+                    key=key,
+                    skip=NO_TEXT if key in textless else NOT_IN_FILE,
+                    context=contexts[key],
                 ),
                 model=model,
                 replicate=replicate,
-                notes=(note,),
+                notes=(note,) if told else (),
             )
 
 

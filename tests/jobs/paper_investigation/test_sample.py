@@ -268,7 +268,8 @@ def test_a_batched_run_of_the_baseline_is_read_whole() -> None:
 @pytest.mark.parametrize(
     ("files", "form", "answers"),
     [
-        (("replies/larch-70b.jsonl", "replies/moss-3b.jsonl"), "flat", 142),
+        # with the bench's two papers that have no text, for each model
+        (("replies/larch-70b.jsonl", "replies/moss-3b.jsonl"), "flat", 142 + 4),
         (
             ("records/alder-7b_paper_investigation_responses.jsonl",),
             "investigation",
@@ -283,6 +284,9 @@ def test_replies_and_records_are_imported(
     paths = tuple(SAMPLE / file for file in files)
     found = list(importer.read(paths, settings, model=None, form=None, replicates={}))
     assert len(found) == answers
+    skipped = [each.spec.skip for each in found if each.spec.skip is not None]
+    assert skipped.count("no_paper_text") == (4 if form == "flat" else 0)
+    assert "not_in_file" not in skipped
     assert len({(each.model, each.spec.stage, each.spec.key) for each in found}) == (
         answers
     )

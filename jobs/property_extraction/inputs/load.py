@@ -28,7 +28,7 @@ from jobs.property_extraction.inputs.tables import (
 )
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.rubric import Kind, Property, Rubric
-from jobs.property_extraction.settings import INPUTS, Mode, Settings
+from jobs.property_extraction.settings import DATA, Mode, Settings
 from jobs.property_extraction.wording import WORDING
 from runner.errors import UsageError
 from runner.fingerprint import input_hashes
@@ -69,7 +69,7 @@ VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
 
 def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
-    if any(getattr(settings, name) for name in INPUTS):
+    if any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(update=SAMPLES[settings.mode])
 

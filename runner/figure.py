@@ -166,3 +166,11 @@ class Figure:
             raise ValueError(f"a figure cannot be called {self.name!r}")
         if not self.panels:
             raise ValueError(f"the figure {self.name!r} has no panel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedFigure:
+    """Stands for a figure whose code raised: the report has a finding in its place."""
+
+    name: str  #: of the figure, or of the function that should have made it
+    fault: str  #: class, line and beginning of the message

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from runner.figure import Figure
+from runner.figure import FailedFigure, Figure
 from store.milestone import Milestone, Parts
 
 LIMITS = "limits"
@@ -235,7 +235,7 @@ class Scorecard:
     built: tuple[str, ...] | None = None
     """Names of the artifacts that the run was made for, where it builds data: a copy of
     the scoring's files is one of these."""
-    figures: Iterable[Figure] = ()
+    figures: Iterable[Figure | FailedFigure] = ()
     """Read only where a report is drawn: what takes long to compute may wait for it."""
     details: Iterable[Detail] = ()
     """Consumed once, by the writer: one pass over the answers feeds every long file."""

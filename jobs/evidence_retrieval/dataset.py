@@ -62,7 +62,8 @@ class Dataset:
     posts: tuple[Post, ...] = ()  #: in file order
     criteria: tuple[Criterion, ...] = ()  #: in display order
     gold: Gold | None = None
-    folds: Mapping[str, str] | None = None  #: fold by post, where a file names them
+    folds: Mapping[str, str] | None = None
+    """Fold by post, where a file names them or the posts are a sample."""
     configs: tuple[Config, ...] = STANDARD
     stored: Mapping[str, Any] | None = None  #: results to verify, as JSON
     findings: tuple[Finding, ...] = ()

@@ -26,7 +26,7 @@ class EvidenceRetrieval(Job):
     """Which sentences of a post are evidence for a criterion, and are there any?"""
 
     name = "evidence-retrieval"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

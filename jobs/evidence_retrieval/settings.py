@@ -134,7 +134,12 @@ class Settings(Profiled):
     empty_pool: Literal["unscored", "zero"] = Field(
         "unscored", description="a post without sentences: unscored, or p = 0"
     )
-    limit: int = Field(0, ge=0, description="first posts; 0: all")
+    limit: int = Field(
+        0,
+        ge=0,
+        description="size of a sample of the posts: folds and posts with evidence "
+        "keep their share; 0: all",
+    )
 
     idf: Literal["pool", "dataset"] = Field(
         "pool", description="whose word counts bm25 uses; dataset: transductive"

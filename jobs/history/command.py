@@ -120,5 +120,7 @@ def _changes(comparison: Comparison, every: Sequence[Remembered]) -> Iterator[Ch
 def _draw(own: History, folder: Path) -> None:
     from jobs.history.figure import figure
     from jobs.report.figures import write
+    from runner.errors import RunnerError
 
-    write([figure(own)], folder)
+    for failed in write([figure(own)], folder):
+        raise RunnerError(f"The figure could not be drawn ({failed.fault}).")

@@ -23,7 +23,7 @@ class PaperInvestigation(Job):
     """Which variants does a paper study, and does the model understand them?"""
 
     name = "paper-investigation"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

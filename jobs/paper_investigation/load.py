@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from jobs.paper_investigation.questions import question_files, read_questions
 from jobs.paper_investigation.sentences import read_sentences, unsourced
 from jobs.paper_investigation.settings import PIPELINES, Settings
 from jobs.paper_investigation.wording import WORDING
+from jobs.sampling import draw, report
 from runner.errors import UsageError
 from runner.job import InputFile
 
@@ -80,11 +81,11 @@ def load(settings: Settings) -> Dataset:
     bench: tuple[BenchPaper, ...] = ()
     if settings.bench is not None:
         bench = read_bench(settings.bench, settings, noticed)
-    questions = read_questions(settings, noticed)
-    if settings.limit and settings.mode == "questions":
-        questions = _first_questions(questions, settings.limit)
-    elif settings.limit:
-        bench = bench[: settings.limit]
+    questions: Mapping[str, tuple[Question, ...]] = read_questions(settings, noticed)
+    if settings.mode == "questions":
+        questions = _some_questions(questions, settings.limit, noticed)
+    else:
+        bench = _some_papers(bench, questions, settings.limit, noticed)
     wanted = questions if settings.mode == "questions" else {p.pmcid for p in bench}
     papers = open_papers(settings, wanted, noticed)
     _notice_cut(papers, settings, noticed)
@@ -120,24 +121,47 @@ def _names_questions(settings: Settings) -> bool:
     )
 
 
-def _all(questions: Mapping[str, tuple[Question, ...]]) -> Iterable[Question]:
-    return itertools.chain.from_iterable(questions.values())
-
-
-def _first_questions(
-    questions: Mapping[str, tuple[Question, ...]], limit: int
-) -> dict[str, tuple[Question, ...]]:
-    """The first *limit* questions of each pipeline's file; papers keep their order."""
-    kept: set[str] = set()
-    for pipeline in PIPELINES:
-        of_pipeline = [q for q in _all(questions) if q.pipeline == pipeline]
-        of_pipeline.sort(key=lambda question: question.line)
-        kept.update(question.key for question in of_pipeline[:limit])
+def _some_questions(
+    questions: Mapping[str, tuple[Question, ...]], limit: int, noticed: Noticed
+) -> Mapping[str, tuple[Question, ...]]:
+    """A sample of the questions: pipelines and papers keep their share."""
+    every = tuple(itertools.chain.from_iterable(questions.values()))
+    kept = draw(
+        every,
+        limit,
+        key=lambda question: question.key,
+        strata=(lambda question: question.pipeline, lambda question: question.pmcid),
+    )
+    report(noticed, kept, every, "question", "pipeline and paper")
+    keys = {question.key for question in kept}
     cut = {
-        pmcid: tuple(q for q in group if q.key in kept)
+        pmcid: tuple(q for q in group if q.key in keys)
         for pmcid, group in questions.items()
     }
     return {pmcid: group for pmcid, group in cut.items() if group}
+
+
+def _some_papers(
+    bench: tuple[BenchPaper, ...],
+    questions: Mapping[str, tuple[Question, ...]],
+    limit: int,
+    noticed: Noticed,
+) -> tuple[BenchPaper, ...]:
+    """A sample of the papers: those that each pipeline asks about keep their share."""
+    kept = draw(
+        bench,
+        limit,
+        key=lambda paper: paper.pmcid,
+        strata=(
+            lambda paper: tuple(
+                sorted(
+                    {question.pipeline for question in questions.get(paper.pmcid, ())}
+                )
+            ),
+        ),
+    )
+    report(noticed, kept, bench, "paper", "set of pipelines with questions")
+    return kept
 
 
 def _notice_unsourced(dataset: Dataset, noticed: Noticed) -> None:

@@ -74,8 +74,8 @@ class Settings(Profiled):
     limit: int = Field(
         0,
         ge=0,
-        description="first papers of the bench, or, in mode questions, first "
-        "questions of each pipeline; 0: all",
+        description="size of a sample of the bench's papers, or, in mode questions, "
+        "of the questions: pipelines keep their share; 0: all",
     )
     profile: Literal["siftlog", "clinpgx-qa"] = Field(
         "siftlog", description="bundle of settings"

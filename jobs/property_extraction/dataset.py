@@ -30,6 +30,8 @@ class Dataset:
     """By key, in the order of the candidates; none unless names are verified."""
     truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
     truth_blank: int = 0  #: rows that have no value
+    truth_names: frozenset[str] = frozenset()
+    """Names of the whole truth, where `truth` is that of a sample of papers."""
     rubric: Rubric = field(default_factory=Rubric)
     clusters: Clusters = field(default_factory=dict)
     space_groups: SpaceGroups | None = None  #: None: the built-in table
@@ -45,22 +47,25 @@ class Dataset:
     @property
     def canonical(self) -> frozenset[str]:
         """Names of truth and rubric: right as they are."""
-        return canonical_names(self.truth, self.rubric)
+        return self.truth_names | canonical_names(self.truth, self.rubric)
 
     @property
     def listed(self) -> tuple[Property, ...]:
         """The properties that an extraction's prompt lists, if it lists any.
 
-        Where the truth says which are wanted, they are those of all its papers: which
-        of them one paper has is for the model to find.
+        Where the truth says which are wanted, they are those of all its papers, in the
+        order of the rubric: which of them one paper has is for the model to find.
         """
         described = self.rubric.properties
         if self.settings.properties != "truth":
             return tuple(described.values())
-        names = dict.fromkeys(row.name for row in self.truth)
-        return tuple(
-            described.get(name) or Property(name=name, kind=Kind.EXACT)
-            for name in names
+        names = self.truth_names | {row.name for row in self.truth}
+        return (
+            *(own for name, own in described.items() if name in names),
+            *(
+                Property(name=name, kind=Kind.EXACT)
+                for name in sorted(names - described.keys())
+            ),
         )
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ class PropertyExtraction(Job):
     """Which values of which properties does a model find in papers?"""
 
     name = "property-extraction"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

@@ -84,7 +84,11 @@ class Settings(Profiled):
     papers: Path | None = Field(
         None, description="folder of <refno>.txt, .md or .pdf, or a JSONL refno, text"
     )
-    truth: Path | None = Field(None, description="CSV of curated values")
+    truth: Path | None = Field(
+        None,
+        description="curated values: CSV, a folder of data files, or hf:OWNER/NAME, a "
+        "Hugging Face data set",
+    )
     rubric: Path | None = Field(
         None, description="CSV of how each property's values are compared"
     )
@@ -142,6 +146,12 @@ class Settings(Profiled):
     )
     chunk_overlap: int = Field(
         500, ge=0, description="characters that two pieces of a paper share"
+    )
+    limit: int = Field(
+        0,
+        ge=0,
+        description="size of a sample of the papers (mode verify: of the pairs); "
+        "0: all",
     )
     requote: bool = Field(
         default=False, description="ask again for quotes that are not in the paper"

@@ -19,7 +19,16 @@ from matplotlib.ticker import MaxNLocator
 from jobs.report.lettering import NAME, title, words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
-from runner.figure import Axis, Bars, Figure, Histogram, Panel, Points
+from runner.faults import sentence_of
+from runner.figure import (
+    Axis,
+    Bars,
+    FailedFigure,
+    Figure,
+    Histogram,
+    Panel,
+    Points,
+)
 
 SQUARE_IN = 4.6
 """Width of a figure whose only column is square panels."""
@@ -46,25 +55,41 @@ KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
 
-def write(figures: Sequence[Figure], folder: Path) -> None:
-    """Draw all *figures* into *folder*, which is made."""
+def write(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure, ...]:
+    """Draw all *figures* into *folder*, which is made.
+
+    Returns:
+        Those that could not be drawn.
+    """
+    failed = []
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
         for figure in figures:
-            canvas = drawn(figure)
-            canvas.savefig(
-                folder / f"{figure.name}.svg",
-                format="svg",
-                metadata={"Date": None, "Creator": None},
-            )
-            canvas.savefig(
-                folder / f"{figure.name}.png",
-                format="png",
-                dpi=DPI,
-                metadata={"Software": None},
-            )
+            try:
+                _save(figure, folder)
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+                fault = sentence_of(error, __name__)
+                failed.append(FailedFigure(name=figure.name, fault=fault))
+                for suffix in ("svg", "png"):
+                    (folder / f"{figure.name}.{suffix}").unlink(missing_ok=True)
+    return tuple(failed)
+
+
+def _save(figure: Figure, folder: Path) -> None:
+    canvas = drawn(figure)
+    canvas.savefig(
+        folder / f"{figure.name}.svg",
+        format="svg",
+        metadata={"Date": None, "Creator": None},
+    )
+    canvas.savefig(
+        folder / f"{figure.name}.png",
+        format="png",
+        dpi=DPI,
+        metadata={"Software": None},
+    )
 
 
 def drawn(figure: Figure) -> Canvas:

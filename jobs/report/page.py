@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -15,24 +16,51 @@ from jobs.report import sections, tables
 from jobs.report.costs import costs
 from jobs.report.document import document, facts_list
 from jobs.report.markup import Element, element
-from runner.figure import Figure
+from runner.figure import FailedFigure, Figure
 from runner.records.reporting import OPERATIONS, REPORT, Reported
+from runner.scorecard import Finding
 
 FIGURES = "figures"
 
 
-def write(folder: Path, reported: Reported) -> None:
-    """Write `report.html`, and `figures/` where there are some, into *folder*."""
-    drawn = tuple(reported.scorecard.figures)
+def write(folder: Path, reported: Reported) -> tuple[Finding, ...]:
+    """Write `report.html`, and `figures/` where there are some, into *folder*.
+
+    Returns:
+        A finding for each figure that could not be drawn.
+    """
+    made = tuple(reported.scorecard.figures)
+    failed = [each for each in made if isinstance(each, FailedFigure)]
+    drawn = [each for each in made if isinstance(each, Figure)]
     if drawn:
         # about its cache of fonts it would speak to the terminal, from its import on
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         # which takes half a second
         from jobs.report import figures  # noqa: PLC0415
 
-        figures.write(drawn, folder / FIGURES)
-    text = page(folder, reported, drawn)
+        undrawn = figures.write(drawn, folder / FIGURES)
+        lost = {each.name for each in undrawn}
+        drawn = [each for each in drawn if each.name not in lost]
+        failed += undrawn
+    found = tuple(map(_finding, failed))
+    text = page(folder, _with(reported, found), drawn)
     (folder / REPORT).write_text(text, encoding="utf-8", newline="")
+    return found
+
+
+def _finding(failed: FailedFigure) -> Finding:
+    return Finding(
+        code="figure_failed",
+        severity="warn",
+        where=failed.name,
+        message=f"The figure could not be drawn ({failed.fault}); all numbers are "
+        "written.",
+    )
+
+
+def _with(reported: Reported, found: tuple[Finding, ...]) -> Reported:
+    card = reported.scorecard
+    return replace(reported, scorecard=replace(card, findings=(*card.findings, *found)))
 
 
 def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:

@@ -36,7 +36,7 @@ class ReviewBenchmark(Job):
     """
 
     name = "review-benchmark"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

@@ -52,7 +52,7 @@ class Settings(BaseModel):
         (), description="to import: JSON results of agents, files or folders"
     )
     review: tuple[str, ...] = Field((), description="only these reviews")
-    limit: int = Field(0, ge=0, description="first reviews by id; 0: all")
+    limit: int = Field(0, ge=0, description="size of a sample of the reviews; 0: all")
 
     format: Form | None = Field(
         None, description="prepare import: of all files; none: by their names' ends"

@@ -26,7 +26,7 @@ class Screening(Job):
     """Which papers should pass screening, and how many would a model lose?"""
 
     name = "screening"
-    version = "1"
+    version = "2"
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

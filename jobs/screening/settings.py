@@ -161,7 +161,12 @@ class Settings(BaseModel):
     boot_b: int = Field(2000, ge=0, description="bootstrap replicates; 0: no intervals")
     boot_seed: int = Field(20260118, ge=0, description="seed of the bootstrap")
     level: float = Field(0.95, gt=0.0, lt=1.0, description="level of the intervals")
-    limit: int = Field(0, ge=0, description="first records of the set alone; 0: all")
+    limit: int = Field(
+        0,
+        ge=0,
+        description="size of a sample of the records: kinds and reviews keep their "
+        "share; 0: all",
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -153,6 +153,8 @@ def _remarks(made: Scoring) -> Iterator[str]:
             f"note: a parser raised {fault}; such replies count as unparsed "
             "(parser_error). Mend it and score again, without a call."
         )
+    for finding in made.findings:
+        yield f"{finding.severity}: {finding.line}"
     if made.scorecard.missing:
         yield (
             f"note: {made.scorecard.missing:,} answers that these settings ask for are "

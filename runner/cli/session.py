@@ -39,6 +39,7 @@ from runner.options import RunOptions, options_from, read_toml
 from runner.records.reporting import REPORT
 from runner.records.scoring import Scoring, score
 from runner.registry import job_names
+from runner.scorecard import LIMITS
 from runner.settings import resolve
 from runner.work import Work
 from store.clock import SystemClock
@@ -190,9 +191,11 @@ def shell(
 
 
 def say_findings(work: Work) -> None:
-    """What loading noticed about the inputs, on stderr."""
+    """Prints what loading found in the inputs, and how large a sample is, on stderr."""
     for finding in getattr(work.dataset, "findings", ()):
-        if finding.severity != "info":
+        if finding.where == LIMITS:
+            tell(finding.message)
+        elif finding.severity != "info":
             tell(f"{finding.severity}: {finding.line}")
 
 

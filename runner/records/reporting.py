@@ -7,7 +7,7 @@ its files appear with the others or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from runner.errors import RunnerError
 from runner.job import Job
-from runner.scorecard import Cell, Scorecard
+from runner.scorecard import Cell, Finding, Scorecard
 from store.events import Input
 
 GROUP = "siftlog.reports"
@@ -50,16 +50,23 @@ class Reported:
     changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
 
 
-Writer: TypeAlias = Callable[[Path, Reported], None]
-"""Writes a report into the folder of a scoring that holds all other files."""
+Writer: TypeAlias = Callable[[Path, Reported], Iterable[Finding]]
+"""Writes a report into the folder of a scoring that holds all other files.
+
+Returns findings about the report, such as a figure that could not be drawn.
+"""
 
 
-def write_reports(folder: Path, reported: Reported) -> None:
+def write_reports(folder: Path, reported: Reported) -> tuple[Finding, ...]:
     """Have every installed writer write its report.
+
+    Returns:
+        What the writers found.
 
     Raises:
         RunnerError: the package of a writer is broken.
     """
+    found: list[Finding] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             write = cast("Writer", point.load())
@@ -68,7 +75,8 @@ def write_reports(folder: Path, reported: Reported) -> None:
                 f"The report {point.name} ({point.value}) cannot be written: {error}; "
                 "install its package again, or leave reports out with --no-report."
             ) from error
-        write(folder, reported)
+        found += write(folder, reported)
+    return tuple(found)
 
 
 def changes(

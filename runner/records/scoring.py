@@ -28,7 +28,7 @@ from runner.records.keeping import keep
 from runner.records.render import csv_writer, operations_json, scorecard_json
 from runner.records.replay import LogAnswers
 from runner.records.reporting import OPERATIONS, Reported, changes, write_reports
-from runner.scorecard import Kept, Line, Row, Scorecard, Verdict
+from runner.scorecard import Finding, Kept, Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
 from store.events import (
@@ -73,6 +73,8 @@ class Scoring:
     ended: int  #: tasks that came to an end by then, or while it was read
     parser_faults: tuple[str, ...] = ()
     """Class and line of what parsers raised; those replies counted as unparsed."""
+    findings: tuple[Finding, ...] = ()
+    """Of the reports, such as a figure that could not be drawn."""
 
     @property
     def digest(self) -> str:
@@ -164,7 +166,8 @@ async def score(
             write_files(draft, result.scorecard, result.content, operations)
             if report:
                 first = run_started(reader)
-                write_reports(draft, reported(job, first, settings, result, inputs))
+                told = reported(job, first, settings, result, inputs)
+                result = replace(result, findings=write_reports(draft, told))
             async with await SqliteLog.open(
                 folder.log, clock=clock, owner=owner()
             ) as log:

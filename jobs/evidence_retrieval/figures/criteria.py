@@ -101,6 +101,8 @@ def _panel(
 def _with_n(name: str, path: str, by_model: Sequence[_OfCriteria]) -> str:
     """A criterion with its n; the largest, where a model has not answered all."""
     own = [criteria[name] for criteria in by_model if path in criteria[name]]
+    if not own:  # ranking measures need a query with evidence
+        return f"{name}\nn = 0"
     positive = max(int(each["n_positive"].value or 0) for each in own)
     few = "*" if positive < FEW_POSITIVES else ""
     if path == "auroc":

@@ -12,7 +12,8 @@ from jobs.evidence_retrieval.figures.criteria import criteria
 from jobs.evidence_retrieval.figures.separation import separations
 from jobs.evidence_retrieval.figures.shown import shown
 from jobs.evidence_retrieval.measuring.results import Results
-from runner.figure import Figure
+from jobs.figures.gallery import drawn
+from runner.figure import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,9 @@ class Gallery:
 
     results: Results
 
-    def __iter__(self) -> Iterator[Figure]:
-        models = shown(self.results)
-        yield from separations(models)
-        for draw in (
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        draws = (
+            separations,
             reliability,
             criteria,
             k_by_state,
@@ -35,7 +35,5 @@ class Gallery:
             gamma_sweep,
             states,
             ablation,
-        ):
-            figure = draw(models)
-            if figure is not None:
-                yield figure
+        )
+        return drawn(lambda: shown(self.results), draws)

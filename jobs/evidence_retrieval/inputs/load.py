@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, query_key
+from jobs.evidence_retrieval.dataset import (
+    Criterion,
+    Dataset,
+    Gold,
+    Post,
+    query_key,
+)
 from jobs.evidence_retrieval.inputs.configs import read_configs
 from jobs.evidence_retrieval.inputs.criteria import read_criteria
 from jobs.evidence_retrieval.inputs.folds import assign_folds, read_folds
@@ -15,6 +22,7 @@ from jobs.evidence_retrieval.inputs.stored import read_stored
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.wording import WORDING
 from jobs.noticed import Noticed
+from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
@@ -78,19 +86,23 @@ def load(settings: Settings) -> Dataset:
     noticed = Noticed()
     configs = read_configs(settings)
     every_post, pools = read_posts(settings, noticed)
-    posts = every_post[: settings.limit or None]
     criteria = (
         read_criteria(settings.criteria, noticed, allow_ragged=settings.allow_ragged)
         if settings.criteria
         else ()
     )
     if settings.batch == "post":
-        _refuse_ambiguous(posts, criteria)
+        _refuse_ambiguous(every_post, criteria)
     gold = read_gold(settings, every_post, criteria, pools, noticed)
-    folds = read_folds(settings, posts, noticed)
-    if posts and gold is not None and folds is None:
-        # drawn again when they are needed; a run that cannot be scored must not start
-        assign_folds((post.id for post in posts), settings.n_folds, settings.seed)
+    folds = read_folds(settings, every_post, noticed)
+    if every_post and gold is not None and folds is None:
+        # a run that cannot be scored must not start
+        ids = (post.id for post in every_post)
+        assigned = assign_folds(ids, settings.n_folds, settings.seed)
+        # of a sample they are kept: assigning its posts alone gives other folds
+        folds = assigned if settings.limit else None
+    posts = _sample(every_post, gold, folds, settings)
+    report(noticed, posts, every_post, "post", "fold")
     return Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
@@ -102,6 +114,25 @@ def load(settings: Settings) -> Dataset:
         stored=read_stored(settings.against) if settings.against else None,
         findings=noticed.findings(),
         gates=_gates(settings.apply_gate),
+    )
+
+
+def _sample(
+    posts: tuple[Post, ...],
+    gold: Gold | None,
+    folds: Mapping[str, str] | None,
+    settings: Settings,
+) -> tuple[Post, ...]:
+    """The posts of a run: folds, and posts with evidence, keep their share."""
+    positive = set() if gold is None else {post for post, _ in gold.evidence}
+    return draw(
+        posts,
+        settings.limit,
+        key=lambda post: post.id,
+        strata=(
+            lambda post: None if folds is None else folds[post.id],
+            lambda post: post.id in positive,
+        ),
     )
 
 

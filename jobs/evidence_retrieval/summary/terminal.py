@@ -9,6 +9,7 @@ from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.metrics.gate import STATES
+from jobs.sampling import sampled
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -46,7 +47,7 @@ SUBSETS = {"scored": "all", "has_evidence": "evidence"}
 
 def run_text(results: Results, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
-    lines: list[str] = []
+    lines = [*sampled(findings)]
     for model, own in results.models.items():
         lines += [*_model(results, model, own), ""]
     lines += _gaps(results)

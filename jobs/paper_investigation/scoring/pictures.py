@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jobs.figures.gallery import drawn
 from jobs.paper_investigation.scoring import counted_pictures
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.tallies.breakdown import TOTAL
 from jobs.paper_investigation.tallies.headline import AVERAGES
 from jobs.paper_investigation.tallies.pairs import Pair
 from jobs.paper_investigation.tallies.survey import Survey
-from runner.figure import Axis, Bars, Figure, Numbers, Panel, Points
+from runner.figure import Axis, Bars, FailedFigure, Figure, Numbers, Panel, Points
 from runner.scorecard import Metric
 
 MOST_MODELS = 6
@@ -30,7 +31,7 @@ ByPath = Mapping[str, Metric]
 
 def figures(
     survey: Survey, metrics: Mapping[str, ByPath], pairs: Sequence[Pair]
-) -> Iterator[Figure]:
+) -> Iterator[Figure | FailedFigure]:
     """The figures of a scoring; none for what was not asked.
 
     Args:
@@ -38,31 +39,115 @@ def figures(
         metrics: by model and path.
         pairs: every two models.
     """
+    return drawn(
+        lambda: _shown(survey, metrics, pairs),
+        (
+            averages,
+            papers,
+            ceiling,
+            differences,
+            classes,
+            kinds,
+            pipelines,
+            outcomes,
+            fields,
+            significance,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What figures are drawn from."""
+
+    survey: Survey
+    pairs: Sequence[Pair]
+    rates: _Rates
+    counted: counted_pictures.Counted
+    asked: Sequence[str]  #: pipelines with answers, and their total
+
+    @property
+    def has_averages(self) -> bool:
+        """Whether papers are averaged over at all."""
+        return bool(AVERAGES[self.survey.mode])
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether study parameters were asked for."""
+        models = self.rates.models.values()
+        return any("study_param.both.accuracy" in own for own in models)
+
+
+def _shown(
+    survey: Survey, metrics: Mapping[str, ByPath], pairs: Sequence[Pair]
+) -> _Shown:
     names = tuple(metrics)[:MOST_MODELS]
     left = len(metrics) > len(names)
     more = f" The first {len(names)} of {len(metrics)} models." if left else ""
-    rates = _Rates(models={name: metrics[name] for name in names}, more=more)
-    counted = counted_pictures.Counted(survey=survey, models=names, more=more)
-    if AVERAGES[survey.mode]:
-        yield _averages(rates, [average.path for average in AVERAGES[survey.mode]])
-        yield counted.papers()
-        if survey.mode == "investigate":
-            yield counted.ceiling()
-        yield from counted.differences(pairs)
-        yield _classes(rates)
-        yield _kinds(rates)
     tallies = [survey.tallies[model] for model in names]
-    asked = [
-        name
-        for name in (*PIPELINES, TOTAL)
-        if any(tally.breakdown.pipelines[name].answered for tally in tallies)
-    ]
-    if asked:
-        yield _pipelines(rates, asked)
-        yield counted.outcomes()
-    if any("study_param.both.accuracy" in own for own in rates.models.values()):
-        yield _fields(rates)
-        yield counted.significance()
+    return _Shown(
+        survey=survey,
+        pairs=pairs,
+        rates=_Rates(models={name: metrics[name] for name in names}, more=more),
+        counted=counted_pictures.Counted(survey=survey, models=names, more=more),
+        asked=[
+            name
+            for name in (*PIPELINES, TOTAL)
+            if any(tally.breakdown.pipelines[name].answered for tally in tallies)
+        ],
+    )
+
+
+def averages(shown: _Shown) -> Figure | None:
+    """Means over papers."""
+    paths = [average.path for average in AVERAGES[shown.survey.mode]]
+    return _averages(shown.rates, paths) if paths else None
+
+
+def papers(shown: _Shown) -> Figure | None:
+    """How many papers lie where."""
+    return shown.counted.papers() if shown.has_averages else None
+
+
+def ceiling(shown: _Shown) -> Figure | None:
+    """The score of each paper against its recall."""
+    return shown.counted.ceiling() if shown.survey.mode == "investigate" else None
+
+
+def differences(shown: _Shown) -> Iterator[Figure]:
+    """Papers on which two models differ."""
+    if shown.has_averages:
+        yield from shown.counted.differences(shown.pairs)
+
+
+def classes(shown: _Shown) -> Figure | None:
+    """Recall by class of variants."""
+    return _classes(shown.rates) if shown.has_averages else None
+
+
+def kinds(shown: _Shown) -> Figure | None:
+    """Recall by kind of variants."""
+    return _kinds(shown.rates) if shown.has_averages else None
+
+
+def pipelines(shown: _Shown) -> Figure | None:
+    """Accuracy by pipeline."""
+    return _pipelines(shown.rates, shown.asked) if shown.asked else None
+
+
+def outcomes(shown: _Shown) -> Figure | None:
+    """What became of the questions."""
+    return shown.counted.outcomes() if shown.asked else None
+
+
+def fields(shown: _Shown) -> Figure | None:
+    """Accuracy by study parameter."""
+    return _fields(shown.rates) if shown.has_fields else None
+
+
+def significance(shown: _Shown) -> Figure | None:
+    """Stated against expected significance."""
+    return shown.counted.significance() if shown.has_fields else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

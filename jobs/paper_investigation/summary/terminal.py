@@ -16,6 +16,7 @@ from jobs.paper_investigation.tallies.grounded import Grounding
 from jobs.paper_investigation.tallies.headline import SCORE
 from jobs.paper_investigation.tallies.pairs import Pair
 from jobs.paper_investigation.tallies.survey import Survey
+from jobs.sampling import sampled
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -50,6 +51,7 @@ def run_text(results: Results) -> str:
     survey, models = results.survey, results.models
     lines = [
         _title(results),
+        *sampled(results.findings),
         _counts(survey, models),
         *_table(COLUMNS[survey.mode], models),
         *(_pair(pair) for pair in results.pairs if SCORE.path in pair.gaps),

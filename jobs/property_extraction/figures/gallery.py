@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jobs.figures.gallery import drawn
 from jobs.property_extraction.figures.losses import waterfall
 from jobs.property_extraction.figures.models import aliases, quotes, rates
 from jobs.property_extraction.figures.properties import recall, trade
 from jobs.property_extraction.figures.shown import shown
 from jobs.property_extraction.measuring.results import Results
-from runner.figure import Figure
+from runner.figure import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,6 @@ class Gallery:
 
     results: Results
 
-    def __iter__(self) -> Iterator[Figure]:
-        models = shown(self.results)
-        for draw in (rates, aliases, waterfall, recall, trade, quotes):
-            figure = draw(models)
-            if figure is not None:
-                yield figure
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        draws = (rates, aliases, waterfall, recall, trade, quotes)
+        return drawn(lambda: shown(self.results), draws)

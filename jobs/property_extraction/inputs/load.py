@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
+from jobs.hub import table_file
 from jobs.noticed import Noticed
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.asking.questions import Question, questions
@@ -27,9 +28,11 @@ from jobs.property_extraction.inputs.tables import (
     read_space_groups,
 )
 from jobs.property_extraction.inputs.verdicts import read_verdicts
+from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import DATA, Mode, Settings
 from jobs.property_extraction.wording import WORDING
+from jobs.sampling import draw, report
 from runner.errors import UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile
@@ -126,7 +129,9 @@ def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFi
     for number, path in enumerate(paths, start=1):
         if path is not None:
             own = name if number == 1 else f"{name}.{number}"
-            yield InputFile(setting=own, path=path)
+            yield InputFile(
+                setting=own, path=table_file(path) if name == "truth" else path
+            )
 
 
 def load(settings: Settings) -> Dataset:
@@ -150,12 +155,15 @@ def load(settings: Settings) -> Dataset:
             "Rows have no value and are left out.",
             n=truth.blank,
         )
+    papers = Papers() if settings.papers is None else read_papers(settings.papers)
+    kept = _sample(papers, truth.rows, rubric, settings.limit, noticed)
     return Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
-        papers=Papers() if settings.papers is None else read_papers(settings.papers),
-        truth=truth.rows,
+        papers=papers.only(kept),
+        truth=tuple(row for row in truth.rows if row.refno in kept),
         truth_blank=truth.blank,
+        truth_names=frozenset(row.name for row in truth.rows),
         rubric=rubric,
         clusters={} if settings.clusters is None else read_clusters(settings.clusters),
         space_groups=None
@@ -168,6 +176,28 @@ def load(settings: Settings) -> Dataset:
         ),
         findings=noticed.findings(),
     )
+
+
+def _sample(
+    papers: Papers,
+    truth: Iterable[TruthRow],
+    rubric: Rubric,
+    limit: int,
+    noticed: Noticed,
+) -> frozenset[str]:
+    """The papers of a run: kinds of properties keep their share."""
+    kinds: dict[str, set[str]] = {}
+    for row in truth:
+        kinds.setdefault(row.refno, set()).add(rubric.kind(row.name))
+    every = sorted({*papers, *kinds})
+    kept = draw(
+        every,
+        limit,
+        key=lambda refno: refno,
+        strata=(lambda refno: (refno in papers, tuple(sorted(kinds.get(refno, ())))),),
+    )
+    report(noticed, kept, every, "paper", "set of kinds of properties")
+    return frozenset(kept)
 
 
 def _aliases(settings: Settings, canonical: frozenset[str]) -> AliasSet:
@@ -203,10 +233,13 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
             _verified(settings),
         )
     )
+    every = tuple(found)
+    kept = draw(every, settings.limit, key=lambda question: question.key)
+    report(noticed, kept, every, "pair")
     return Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
-        questions={question.key: question for question in found},
+        questions={question.key: question for question in kept},
         rubric=_described(settings, noticed),
         findings=noticed.findings(),
     )

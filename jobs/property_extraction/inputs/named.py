@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.hub import table_file
 from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.rubric import RubricFile, read_rubric
@@ -16,7 +17,7 @@ def named_truth(settings: Settings, noticed: Noticed) -> Truth:
     """The curated values; raise `DatasetError` where a row is off."""
     if settings.truth is None:
         return Truth(rows=(), blank=0)
-    return read_truth(settings.truth, noticed, NA[settings.na])
+    return read_truth(table_file(settings.truth), noticed, NA[settings.na])
 
 
 def named_rubric(settings: Settings, noticed: Noticed) -> RubricFile:

@@ -9,7 +9,7 @@ is held: getting it again would take too long.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -91,6 +91,10 @@ class Papers:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def only(self, refnos: Container[str]) -> Papers:
+        """Those of the papers that are named."""
+        return Papers({own: at for own, at in self._places.items() if own in refnos})
 
     def paper(self, refno: str) -> Paper:
         """A paper's text, as quotes are looked up in it; blank where there is none.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from sys import intern
 from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.row import TruthRow
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 from runner.records.render import as_meant
 
 REFNO = ("refno", "paper", "paper_id")
@@ -36,14 +35,7 @@ def read_truth(path: Path, noticed: Noticed, missing: Collection[str] = ()) -> T
 
     Raises:
         DatasetError: a column is missing, a row has no paper or name, or there is none.
-        UsageError: a data set of a hub is named instead of a file.
     """
-    hub = re.search(r"(?:^|/)(hf:.*)", path.as_posix())
-    if hub and not path.exists():
-        raise UsageError(
-            f"{hub[1]}: data sets of a hub are not read yet; download it and name its "
-            "CSV file with --truth FILE."
-        )
     table = open_table(path, missing)
     header = table.header
     refno, name = header.need(REFNO), header.need(NAME)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from jobs.figures.gallery import drawn
 from jobs.property_extraction.verifying.verification import SAID, Verification
-from runner.figure import Axis, Figure, Panel, Stack
+from runner.figure import Axis, FailedFigure, Figure, Panel, Stack
 
 BINS = 10
 """Of similarity, from 0 to 1."""
@@ -19,34 +20,38 @@ class Gallery:
 
     verification: Verification
 
-    def __iter__(self) -> Iterator[Figure]:
-        counts = Counter(_placed(self.verification))
-        if not counts:
-            return
-        yield Figure(
-            name="similarity",
-            title="Similarity of names, by verdict",
-            caption="Pairs that were answered, by how alike their names are spelled "
-            "and what most verdicts of all models say. Where matches and others lie "
-            "over one another, spelling does not tell them apart.",
-            panels=(
-                Panel(
-                    x=Axis(
-                        label="similarity from",
-                        names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
-                    ),
-                    y=Axis(label="pairs", lo=0),
-                    marks=tuple(
-                        Stack(
-                            values=tuple(counts[said, at] for at in range(BINS)),
-                            label=label,
-                            series=series,
-                        )
-                        for series, (said, label) in enumerate(SAID.items())
-                    ),
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        return drawn(lambda: Counter(_placed(self.verification)), (similarity,))
+
+
+def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:
+    """Pairs by verdict and bin of similarity."""
+    if not counts:
+        return None
+    return Figure(
+        name="similarity",
+        title="Similarity of names, by verdict",
+        caption="Pairs that were answered, by how alike their names are spelled "
+        "and what most verdicts of all models say. Where matches and others lie "
+        "over one another, spelling does not tell them apart.",
+        panels=(
+            Panel(
+                x=Axis(
+                    label="similarity from",
+                    names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
+                ),
+                y=Axis(label="pairs", lo=0),
+                marks=tuple(
+                    Stack(
+                        values=tuple(counts.get((said, at), 0) for at in range(BINS)),
+                        label=label,
+                        series=series,
+                    )
+                    for series, (said, label) in enumerate(SAID.items())
                 ),
             ),
-        )
+        ),
+    )
 
 
 def _placed(verification: Verification) -> Iterator[tuple[bool | None, int]]:

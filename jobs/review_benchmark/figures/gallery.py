@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jobs.figures.gallery import drawn
 from jobs.review_benchmark.figures.curves import by_rank, by_threshold
 from jobs.review_benchmark.figures.losses import waterfall
 from jobs.review_benchmark.figures.reviews import recall
-from jobs.review_benchmark.figures.shown import shown
+from jobs.review_benchmark.figures.shown import Shown, shown
 from jobs.review_benchmark.figures.verdicts import likeness
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.figure import Figure
+from runner.figure import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,9 @@ class Gallery:
     results: Results
     concluded: Sequence[Verdicts]
 
-    def __iter__(self) -> Iterator[Figure]:
-        models = shown(self.results)
-        drawn = [draw(models) for draw in (recall, waterfall, by_threshold, by_rank)]
-        for figure in (*drawn, likeness(models, self.concluded)):
-            if figure is not None:
-                yield figure
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        def verdicts(models: Shown) -> Figure | None:
+            return likeness(models, self.concluded)
+
+        draws = (recall, waterfall, by_threshold, by_rank, verdicts)
+        return drawn(lambda: shown(self.results), draws)

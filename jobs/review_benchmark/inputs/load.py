@@ -15,6 +15,7 @@ from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import DATA, Settings
 from jobs.review_benchmark.wording import WORDING
+from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
@@ -84,6 +85,7 @@ def load(settings: Settings) -> Dataset:
     noticed = Noticed()
     every = read_truth(settings.truth, noticed)
     reviews = chosen(every, settings)
+    report(noticed, reviews, named(every, settings), "review")
     labels = (
         read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
         if settings.verdict_labels is not None
@@ -129,20 +131,29 @@ def _stocked(path: Path) -> Database:
     return database
 
 
-def chosen(reviews: tuple[Review, ...], settings: Settings) -> tuple[Review, ...]:
-    """The reviews that are asked for.
+def chosen(reviews: Sequence[Review], settings: Settings) -> tuple[Review, ...]:
+    """The reviews of a run: those that are named, or a sample of them.
 
     Raises:
         DatasetError: one that is named is not there.
     """
-    kept: Sequence[Review] = reviews
-    if settings.review:
-        by_id = {review.id: review for review in reviews}
-        for name in settings.review:
-            if name not in by_id:
-                raise DatasetError(
-                    f"{settings.truth}: there is no review {name} (there are "
-                    f"{', '.join(by_id)})."
-                )
-        kept = [review for review in reviews if review.id in settings.review]
-    return tuple(kept[: settings.limit] if settings.limit else kept)
+    kept = named(reviews, settings)
+    return draw(kept, settings.limit, key=lambda review: review.id)
+
+
+def named(reviews: Sequence[Review], settings: Settings) -> tuple[Review, ...]:
+    """The reviews that `--review` names; all where it names none.
+
+    Raises:
+        DatasetError: one that is named is not there.
+    """
+    if not settings.review:
+        return tuple(reviews)
+    by_id = {review.id: review for review in reviews}
+    for name in settings.review:
+        if name not in by_id:
+            raise DatasetError(
+                f"{settings.truth}: there is no review {name} (there are "
+                f"{', '.join(by_id)})."
+            )
+    return tuple(review for review in reviews if review.id in settings.review)

@@ -17,6 +17,7 @@ from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.summary.reasons import failure_reasons, percent
 from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.measured import Verdicts
+from jobs.sampling import sampled
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -62,6 +63,7 @@ def run_text(
     left = len(every) - len(every[:most])
     if left:
         lines += [f"{counted(left, 'more result')} in summary.txt", ""]
+    lines += sampled(findings)
     lines += _table(results)
     lines += _lost(results)
     lines += _pairs(results.pairs)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jobs.figures.gallery import drawn
 from jobs.screening.figures.kinds import candidates, fpr, roc, similarity
 from jobs.screening.figures.reading import recall, saved
 from jobs.screening.figures.shown import shown
 from jobs.screening.figures.stages import calibration, funnel
 from jobs.screening.measuring.results import Results
-from runner.figure import Figure
+from runner.figure import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,8 @@ class Gallery:
 
     results: Results
 
-    def __iter__(self) -> Iterator[Figure]:
-        models = shown(self.results)
-        for draw in (
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        draws = (
             recall,
             fpr,
             roc,
@@ -30,7 +30,5 @@ class Gallery:
             saved,
             similarity,
             candidates,
-        ):
-            figure = draw(models)
-            if figure is not None:
-                yield figure
+        )
+        return drawn(lambda: shown(self.results), draws)

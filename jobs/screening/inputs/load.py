@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jobs.counted import counted
 from jobs.noticed import Noticed
+from jobs.sampling import draw, report
 from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
@@ -83,8 +84,9 @@ def load(settings: Settings) -> Dataset:
         DatasetError: an input is off; names file and row.
     """
     drawn = None
+    noticed = Noticed()
     if settings.validation_set is not None:
-        drawn = _limited(read_set(settings.validation_set), settings.limit)
+        drawn = _limited(read_set(settings.validation_set), settings.limit, noticed)
         if not drawn.records:
             raise DatasetError(
                 f"{settings.validation_set} holds no record: build the set with other "
@@ -100,7 +102,7 @@ def load(settings: Settings) -> Dataset:
         fulltexts=fulltexts,
     )
     given = () if drawn is None else drawn.findings
-    return replace(dataset, findings=(*given, *_noticed(dataset)))
+    return replace(dataset, findings=(*noticed.findings(), *given, *_noticed(dataset)))
 
 
 def admit(dataset: Dataset) -> None:
@@ -145,8 +147,16 @@ def _noticed(dataset: Dataset) -> tuple[Finding, ...]:
     return noticed.findings()
 
 
-def _limited(drawn: ValidationSet, limit: int) -> ValidationSet:
-    return replace(drawn, records=drawn.records[:limit]) if limit else drawn
+def _limited(drawn: ValidationSet, limit: int, noticed: Noticed) -> ValidationSet:
+    """A set of some records, whose kinds and reviews keep their share."""
+    kept = draw(
+        drawn.records,
+        limit,
+        key=lambda record: record.key,
+        strata=(lambda record: record.kind, lambda record: record.review),
+    )
+    report(noticed, kept, drawn.records, "record", "kind and review")
+    return replace(drawn, records=kept)
 
 
 def _fulltexts(folder: Path) -> dict[str, Path]:

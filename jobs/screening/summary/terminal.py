@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.columns import one_line, shortened
 from jobs.counted import counted
+from jobs.sampling import sampled
 from jobs.screening.measuring.pairs import Pair
 from jobs.screening.measuring.results import Results
 from runner.scorecard import Finding, Metric
@@ -22,6 +23,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
     lines = [
         _head(results),
+        *sampled(findings),
         *_candidates(results),
         *_table(results),
         *_missed(results),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.screening.inputs.load import SAMPLE
 from runner.cli.main import exit_code
 
 
@@ -40,6 +44,25 @@ def rows(path: Path) -> list[dict[str, str]]:
     """A CSV file's rows."""
     with path.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
+
+
+def some_records(folder: Path, keep: Callable[[int, dict[str, str]], bool]) -> Path:
+    """A copy of the sample's set in *folder*, with some of its records only.
+
+    Args:
+        folder: where `set` is made.
+        keep: gets the place of a record in the set, and its row.
+    """
+    made, name = folder / "set", "validation_set.csv"
+    shutil.copytree(SAMPLE / "set", made)
+    every = rows(made / name)
+    kept = [row for place, row in enumerate(every) if keep(place, row)]
+    write_csv(made / name, tuple(every[0]), kept)
+    manifest = json.loads((made / "manifest.json").read_text())
+    digest = hashlib.sha256((made / name).read_bytes()).hexdigest()
+    manifest["files"][name] = digest
+    (made / "manifest.json").write_text(json.dumps(manifest))
+    return made
 
 
 def write_csv(path: Path, columns: Sequence[str], lines: Iterable[object]) -> Path:

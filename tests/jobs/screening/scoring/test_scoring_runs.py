@@ -18,6 +18,7 @@ from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers, tabulated
 from runner.scorecard import LIMITS, Row, Scorecard, Verdict
 from runner.task import Task
+from tests.jobs.screening.commanded import some_records
 from tests.jobs.screening.told_decisions import imported
 
 
@@ -101,8 +102,11 @@ def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
     assert (laxer.missing, laxer.stale) == (4 * ending_in(sample, "2"), 0)
 
 
-def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once() -> None:
-    given = Settings(criteria_source="llm", limit=12, boot_b=0)
+def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once(
+    tmp_path: Path,
+) -> None:
+    made = some_records(tmp_path, lambda place, _: place < 12)
+    given = Settings(criteria_source="llm", validation_set=made, boot_b=0)
     dataset = job.load(job.with_sample(given))
     answers = MemoryAnswers.of_run(
         job,

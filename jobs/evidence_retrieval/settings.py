@@ -51,6 +51,7 @@ INPUTS = (
     "qrels",
     "run",
     "apply_gate",
+    "prompts",
 )
 """The settings that name files."""
 

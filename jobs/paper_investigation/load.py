@@ -21,7 +21,10 @@ from runner.job import InputFile
 
 SAMPLE = Path(__file__).parent / "sample"
 
-INPUTS = ("bench", "papers", "questions", *PIPELINES, "sentence_bench")
+DATA = ("bench", "papers", "questions", *PIPELINES, "sentence_bench")
+"""The settings that name data; without any of them the sample is used."""
+
+INPUTS = (*DATA, "prompts")
 """The settings that name files."""
 
 
@@ -34,7 +37,7 @@ def with_sample(settings: Settings) -> Settings:
     Raises:
         UsageError: some inputs are named, and one that the mode needs is not.
     """
-    if all(getattr(settings, name) is None for name in INPUTS):
+    if all(getattr(settings, name) is None for name in DATA):
         return settings.model_copy(
             update={
                 "bench": SAMPLE / "variant_bench.jsonl",

@@ -31,7 +31,7 @@ Grounding: TypeAlias = Literal["none", "near", "grounded"]
 Review: TypeAlias = Literal["top", "all"]
 Clash: TypeAlias = Literal["best", "skip", "set"]
 
-INPUTS = (
+DATA = (
     "papers",
     "truth",
     "rubric",
@@ -45,6 +45,9 @@ INPUTS = (
     "review",
     "parent",
 )
+"""The settings that name data; without any of them the sample is used."""
+
+INPUTS = (*DATA, "prompts")
 """The settings that name a file or folder."""
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {

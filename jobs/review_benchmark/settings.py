@@ -17,7 +17,7 @@ Precision: TypeAlias = Literal["rows", "gt_over_included"]
 Key: TypeAlias = Literal["pmid", "doi", "title"]
 VerdictKind: TypeAlias = Literal["off", "direction", "tfidf", "judge", "embedding"]
 
-INPUTS = (
+DATA = (
     "truth",
     "database",
     "results",
@@ -25,6 +25,9 @@ INPUTS = (
     "extract",
     "against",
 )
+"""The settings that name data; without any of them the sample is used."""
+
+INPUTS = (*DATA, "prompts")
 """The settings that name a file or folder."""
 
 ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}

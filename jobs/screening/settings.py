@@ -22,6 +22,7 @@ INPUTS = (
     "reason_map",
     "validation_set",
     "decisions",
+    "prompts",
 )
 """The settings that name one file or folder; `records` names several files."""
 

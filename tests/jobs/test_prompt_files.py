@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,26 @@ def test_every_text_can_be_replaced_and_the_baseline_still_answers(
         # a review of the sample says too little to state criteria from
         assert {each["reason"] for each in unread} <= {"no_criteria"}
     assert shipped.keys() - sent == UNSENT.get(name, set())
+
+
+@pytest.mark.parametrize("name", job_names())
+def test_a_bundle_holds_the_prompts_and_is_verified_without_them(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "own.toml"
+    file.write_text("system = 'Read carefully.'\n")
+    words = ["run", name, f"--prompts={file}", "--run-id=r", "--no-report"]
+    if "limit" in load_job(name).Settings.model_fields:
+        words.append("--limit=4")
+    assert exit_code([*words, "--boot-b=0"]) == 0, capsys.readouterr().err
+    assert exit_code(["bundle", "r", "--no-report"]) == 0, capsys.readouterr().err
+    file.unlink()
+    (bundle,) = (tmp_path / "runs/r/exports").glob("*.zip")
+    with zipfile.ZipFile(bundle) as members:
+        (kept,) = (m for m in members.namelist() if "inputs/prompts/" in m)
+        assert members.read(kept) == b"system = 'Read carefully.'\n"
+    assert exit_code(["verify", str(bundle)]) == 0, capsys.readouterr().err

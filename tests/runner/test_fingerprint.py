@@ -112,3 +112,9 @@ def test_an_input_counts_by_its_bytes_unless_its_job_knows_better(
         "of the papers",
         hashlib.sha256(b"papers").hexdigest(),
     ]
+
+
+def test_the_prompts_that_a_package_ships_count_like_its_code(folder: Path) -> None:
+    before = code_hash(_job())
+    (folder / "house/survey/prompts.toml").write_text("system = ''")
+    assert code_hash(_job()) != before

@@ -31,7 +31,7 @@ from jobs.property_extraction.inputs.tables import (
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
-from jobs.property_extraction.settings import INPUTS, Mode, Settings
+from jobs.property_extraction.settings import DATA, Mode, Settings
 from jobs.property_extraction.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import UsageError
@@ -73,7 +73,7 @@ VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
 
 def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
-    if any(getattr(settings, name) for name in INPUTS):
+    if any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(update=SAMPLES[settings.mode])
 

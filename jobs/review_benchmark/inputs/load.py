@@ -13,7 +13,7 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import INPUTS, Settings
+from jobs.review_benchmark.settings import DATA, Settings
 from jobs.review_benchmark.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
@@ -24,7 +24,7 @@ SAMPLE = Path(__file__).parents[1] / "sample"
 
 def with_sample(settings: Settings) -> Settings:
     """The shipped sample where no input is named; the given object otherwise."""
-    if any(getattr(settings, name) for name in INPUTS):
+    if any(getattr(settings, name) for name in DATA):
         return settings
     return settings.model_copy(
         update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}

@@ -16,6 +16,7 @@ from store.views import events, open_reader, run_started
 
 JOB = "screening"
 AGENTS = Path(__file__).parents[3] / "jobs/review_benchmark/sample"
+RESULTS, TRUTH = str(AGENTS / "results"), f"--truth={AGENTS / 'truth'}"
 OWN = "[abstract]\nuser = '{review}{paper}Would you read it?'\n"
 
 
@@ -48,8 +49,7 @@ def test_a_run_cannot_be_called_like_a_job(
     for words in (
         ("run", JOB, "--run-id=screening"),
         ("generate", "evidence-retrieval", "--run-id=screening"),
-        ("import", "review-benchmark", f"--truth={AGENTS / 'truth'}")
-        + (str(AGENTS / "results"), "--run-id=paper-investigation"),
+        ("import", "review-benchmark", RESULTS, TRUTH, "--run-id=paper-investigation"),
     ):
         code, out, err = _did(capsys, *words)
         assert (code, out) == (2, "")

@@ -27,7 +27,7 @@ FOLD = [i // 2 % 3 for i in range(len(KEYS))]
 def steps_of(*configs: dict[str, Any]) -> tuple[Results, dict[tuple[str, str], Step]]:
     named = [{"config": f"c{i}", **each} for i, each in enumerate(configs)]
     sheet = sheet_of(KEYS, named, y=Y, gold=GOLD, fold=FOLD)
-    results = measured(sheet, settings(boot_b=100))
+    results = measured(sheet, settings(boot_b=100, interval="percentile"))
     return results, {
         (step.config, step.metric.path.partition("@")[0]): step
         for step in results.steps

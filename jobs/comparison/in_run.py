@@ -24,11 +24,25 @@ from runner.scorecard import Cell, Comparable
 class Drawn(Protocol):
     """The settings of a job that say how it draws intervals and judges differences."""
 
-    boot_b: int
-    boot_seed: int
-    level: float
-    interval: Form
-    min_clusters: int
+    @property
+    def boot_b(self) -> int:
+        """Bootstrap replicates."""
+
+    @property
+    def boot_seed(self) -> int:
+        """Seed of draws and permutations."""
+
+    @property
+    def level(self) -> float:
+        """Level of the intervals."""
+
+    @property
+    def interval(self) -> Form:
+        """How the ends of intervals are made."""
+
+    @property
+    def min_clusters(self) -> int:
+        """Clusters below which a comparison has no winner."""
 
 
 def rule(settings: Drawn) -> Rule:

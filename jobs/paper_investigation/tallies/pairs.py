@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from jobs.comparison.difference import Compared
 from jobs.comparison.in_run import Drawn, ModelPair, model_pairs
@@ -63,7 +64,7 @@ class Pairing:
         found = model_pairs(
             {
                 model: {
-                    each.path: (lambda m=model, a=each: averaged(self.papers[m], a))
+                    each.path: partial(averaged, self.papers[model], each)
                     for each in self.averages
                 }
                 for model in models

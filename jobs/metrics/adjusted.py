@@ -25,7 +25,6 @@ from statistics import NormalDist
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
 
 from jobs.metrics.columns import Floats
 
@@ -168,6 +167,8 @@ def ends(sample: Sample, level: float) -> Ends | None:
 
 def clopper_pearson(k: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """The exact interval of *k* of *n*; both may be effective numbers."""
+    from scipy.special import betaincinv  # noqa: PLC0415 - slow to load
+
     tail = (1 - level) / 2
     lo = 0.0 if k <= 0 else float(betaincinv(k, n - k + 1, tail))
     hi = 1.0 if k >= n else float(betaincinv(k + 1, n - k, 1 - tail))
@@ -233,6 +234,8 @@ def _wilson(x: float, n: float, t: float) -> tuple[float, float]:
 
 
 def _quantile(df: float, level: float) -> float:
+    from scipy.special import stdtrit  # noqa: PLC0415 - as above
+
     return min(_MOST_QUANTILE, float(stdtrit(df, 0.5 + level / 2)))
 
 

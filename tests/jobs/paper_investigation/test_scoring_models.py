@@ -186,6 +186,7 @@ def test_files_of_later_replicates_are_marked() -> None:
     assert [name for name in names if name.endswith(".txt")] == [
         "m_paper_investigation_summary.txt",
         "m_paper_investigation_summary_r2.txt",
+        "baselines.txt",
     ]
     first = names["m_paper_investigation_responses.jsonl"]
     second = names["m_paper_investigation_responses_r2.jsonl"]

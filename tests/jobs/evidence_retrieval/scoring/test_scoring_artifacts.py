@@ -68,6 +68,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_files_of_one_model_lie_at_the_top(folder: Path) -> None:
     names = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
     assert names == {
+        "baselines.csv",
+        "baselines.txt",
         "checks.csv",
         "comparison.csv",
         "consistency.json",

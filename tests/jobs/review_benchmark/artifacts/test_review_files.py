@@ -216,6 +216,8 @@ def test_what_is_written_has_the_names_that_people_expect(
     write_files(tmp_path / "draft", card, b"{}", b"{}")
     written = {path.name for path in (tmp_path / "draft").iterdir()}
     assert written == {
+        "baselines.csv",
+        "baselines.txt",
         "comparison.csv",
         "failure_report.md",
         "history.csv",

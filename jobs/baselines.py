@@ -139,7 +139,14 @@ def _lines(card: Scorecard, kept: Mapping[str, Sequence[Baseline]]) -> Iterator[
                 for each in own
                 if each.of == path
             ]
-            yield f"  {printable(model)}  {path} {_number(value)}: {'; '.join(parts)}"
+            named = _named(card, model, path)
+            yield f"  {printable(model)}  {named} {_number(value)}: {'; '.join(parts)}"
+
+
+def _named(card: Scorecard, model: str, path: str) -> str:
+    """What a reader calls a metric, with its key."""
+    name = next((m.label for m in card.models[model] if m.path == path), path)
+    return path if name == path else f"{name} ({path})"
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,7 @@ from jobs.matrix.rendering import HEADS, cells, pairs
 from jobs.matrix.standing import Standing
 from jobs.report.document import document, facts_list
 from jobs.report.grid import Column, grid
-from jobs.report.markup import Element, element
+from jobs.report.markup import Child, Element, element
 from jobs.report.wording import number
 from runner.records.reporting import REPORT
 from store.spending import dollars
@@ -88,7 +88,7 @@ def _metrics(found: Sequence[Standing]) -> Iterator[Element]:
         [Column(name="metric"), *runs],
         [
             (
-                element("code", path),
+                _named(path, scored),
                 *(
                     number(one.metrics[path]["value"]) if path in one.metrics else "-"
                     for one in scored
@@ -97,6 +97,16 @@ def _metrics(found: Sequence[Standing]) -> Iterator[Element]:
             for path in paths
         ],
     )
+
+
+def _named(path: str, scored: Sequence[Standing]) -> Child:
+    """A metric's name with its key below; the key alone where nobody named it."""
+    known = (one.metrics[path] for one in scored if path in one.metrics)
+    name = next((metric.get("name", "") for metric in known), "")
+    key = element("code", path)
+    if name in {"", path}:
+        return key
+    return name, element("span", key, class_="key")
 
 
 def _footer(found: Sequence[Standing]) -> Element:

@@ -33,11 +33,17 @@ def cells(one: Standing) -> tuple[str, ...]:
         f"{one.completed:,} of {one.planned:,}",
         f"{one.failed:,}",
         dollars(one.cost_usd),
-        one.headline or "-",
+        _named(one),
         number(reached.get("value")) if reached else "-",
         interval(one),
         f"{reached['n']:,}" if reached else "-",
     )
+
+
+def _named(one: Standing) -> str:
+    """The headline metric's name with its key; a dash where there is none."""
+    name = one.reached.get("name") or one.headline
+    return f"{name} ({one.headline})" if name != one.headline else name or "-"
 
 
 def interval(one: Standing) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from jobs.measures import Measure, Measures, Part, Words
 from runner.scorecard import Metric
+from tests.latex import assert_compiles
 from tests.processes import siftlog
 
 WORDS = Measures(
@@ -146,3 +147,10 @@ def test_every_metric_of_a_sample_has_words_under_every_profile(
                 assert metric["meaning"].endswith(".")
                 assert metric["direction"] in {"higher", "lower", "neither"}
         assert card["headlines"]
+    again = ("score", "r", "--no-record", "--format")
+    made = siftlog(*again, "latex", cwd=tmp_path).stdout
+    assert made.count(r"\begin{tabular}") >= 1
+    every = siftlog(*again, "latex", "--table=metrics", cwd=tmp_path).stdout
+    assert_compiles(f"{made}\n{every}", tmp_path)
+    page = siftlog(*again, "markdown", cwd=tmp_path).stdout
+    assert all(f"| `{path}` |" in page for path in card["headlines"])

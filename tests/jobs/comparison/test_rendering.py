@@ -7,6 +7,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,12 @@ from jobs.comparison import record, rendering
 from jobs.comparison.expense import Expense
 from jobs.comparison.front import Place, front
 from jobs.comparison.matching import Drawing, Match, furthest, matches
+from jobs.comparison.sheets import sheets
 from runner.records.render import csv_lines
 from runner.scorecard import Labels
+from runner.typeset import typeset
 from tests.jobs.comparison.item_columns import means, pooled, side
+from tests.latex import assert_compiles
 
 DRAWING = Drawing(b=100, form="percentile")
 HEAD = (
@@ -247,3 +251,41 @@ def test_labels_are_agreed_on_whether_right_or_wrong() -> None:
     )
     (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
     assert (pair["labels"]["what"], pair["labels"]["n"]) == ("answer", 3)
+
+
+def test_a_metric_has_its_name_with_its_key_and_both_fit_80_columns() -> None:
+    low = means({f"p{n}": n / 40 for n in range(30)})
+    high = means({f"p{n}": 0.9 for n in range(30)})
+    path = "near-miss.micro.as_include.sensitivity"
+    names = {path: "Sensitivity, undecided as included, near misses", "auroc": "AUROC"}
+    a, b = (
+        replace(side({path: values, "auroc": values}), names=names)
+        for values in (low, high)
+    )
+    (made,) = matches([(a, b)], (), DRAWING)
+    lines = rendering.text([made], None, DRAWING).splitlines()
+    long, key, _, short, _ = lines[4:9]
+    assert long == "Sensitivity, undecided as included, near misses"
+    assert key == f"  ({path})".ljust(72) + "B better"
+    assert short == "AUROC  (auroc)".ljust(72) + "B better"
+    (shown,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    assert shown["metrics"][path]["name"] == "Sensitivity, undecided as included, near misses"
+
+
+def test_a_comparison_is_a_table_for_a_paper(tmp_path: Path) -> None:
+    own = match()
+    named = replace(own, a=replace(own.a, names={"avg_score": "Score"}))
+    (table,) = sheets([named], None, DRAWING)
+    first = dict(
+        zip((column.name for column in table.columns), table.rows[0], strict=True)
+    )
+    assert first["Metric"] == "Score"
+    assert first["Better"] == "higher"
+    assert first["Verdict on B"] == "better"
+    assert first["n"] == 28
+    assert first["Key"] == "avg_score"
+    assert first["B - A"] == own.compared[0].gap.value
+    made = typeset([table], "latex")
+    assert r"\begin{tabular}" in made
+    assert " % avg_score" in made
+    assert_compiles(made, tmp_path)

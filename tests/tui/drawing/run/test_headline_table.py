@@ -57,3 +57,28 @@ def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None
     _, heads, row = text.split("\n")
     assert "interval" in heads.split()
     assert row.split()[-3:] == ["7", "-", "7"]
+
+
+def test_a_metric_has_its_name_and_where_there_is_room_its_key() -> None:
+    metric = HeadlineMetric(
+        path="all.micro.sensitivity",
+        name="Sensitivity",
+        model="m",
+        value=0.5,
+        n=7,
+        lo=0.25,
+        hi=0.75,
+    )
+    found = Headline(metrics=(metric,), level=0.9, seq=1, ended=1, is_partial=False)
+    known = Reckoning().asked(0).answered(0, found)
+    shown = {}
+    for width in (76, 110):
+        room = Room(width=width, height=8, glyphs=UNICODE)
+        text = headline(Standing(reckoning=known, now_s=1), room).plain
+        _, heads, row = text.split("\n")
+        shown[width] = (heads.split(), row.split())
+    assert shown[110] == (
+        ["metric", "model", "value", "90%", "interval", "n", "key"],
+        ["Sensitivity", "m", "0.5000", "0.2500–0.7500", "7", "all.micro.sensitivity"],
+    )
+    assert shown[76] == tuple(cells[:-1] for cells in shown[110])

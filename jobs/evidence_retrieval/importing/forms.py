@@ -63,12 +63,6 @@ class Form:
     words: int = 0  #: in a line
     judges_posts: bool = False
 
-    def fits(self, path: Path, columns: Sequence[str]) -> bool:
-        """Whether a file with these *columns* is written in this form."""
-        if self.words:
-            return not holds_objects(path) and trec_fields(path) == self.words
-        return self.has_columns is not None and self.has_columns(columns)
-
 
 FORMS: Mapping[str, Form] = {
     "rankings": Form(
@@ -120,8 +114,8 @@ FIELDS = (
 )
 """What a column of a file may be mapped to."""
 
-HINTED = (*QUERY, LABEL, UIDS, "gold_ids")
-"""Columns by which formats are recognised."""
+HINTED = (*QUERY, LABEL)
+"""Columns by which formats are recognised, and whose names vary."""
 
 LEADING = ("predictions", "lists", "qrels")
 """Forms that say what is true; one of them is read first, whatever was named first."""
@@ -256,7 +250,12 @@ def _columns(settings: Settings, named: Sequence[_Named]) -> ColumnMap:
     pairs = [pair for pair in settings.map if pair not in stored]
     if not pairs:
         return {}
-    tables = [each.path for each in named if not FORMS[each.form or "lists"].words]
+    forms = (each.form or _trec_form(each.path) for each in named)
+    tables = (
+        each.path
+        for each, form in zip(named, forms, strict=True)
+        if not (form and FORMS[form].words)
+    )
     seen = (name for path in tables for name in csv_columns(path))
     return column_map(pairs, FIELDS, seen)
 
@@ -276,10 +275,20 @@ def stored_pairs(settings: Settings) -> Sequence[str]:
     ]
 
 
+def _trec_form(path: Path) -> str:
+    """The form of a file whose lines have words and no columns; empty: a table."""
+    n = 0 if holds_objects(path) else trec_fields(path)
+    forms = (name for name, form in FORMS.items() if n and form.words == n)
+    return next(forms, "")
+
+
 def _form(path: Path, columns: ColumnMap) -> str:
+    trec = _trec_form(path)
+    if trec:
+        return trec
     found = [columns.get(name, name) for name in csv_columns(path)]
     for name, form in FORMS.items():
-        if form.fits(path, found):
+        if form.has_columns is not None and form.has_columns(found):
             return name
     known = "; ".join(f"{name}: {form.recognised}" for name, form in FORMS.items())
     raise DatasetError(

@@ -11,7 +11,7 @@ from jobs.paper_investigation.bench import paper_id
 from jobs.paper_investigation.record import Fact
 from jobs.paper_investigation.rows import Row, read_rows
 from jobs.paper_investigation.settings import PIPELINES, Pipeline, Settings
-from jobs.rows.mapping import ColumnMap, renamed
+from jobs.rows.mapping import ColumnMap, found_words, renamed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,9 @@ class Source:
 
     def paper_of(self, row: Row) -> str:
         """The row's paper."""
+        if "pmcid" not in row.fields:
+            found = found_words(list(row.fields), ("pmcid",))
+            raise row.error(f"pmcid is missing ({found}; pass --map KEY=pmcid)")
         return paper_id(row, self.settings)
 
 

@@ -306,3 +306,29 @@ def test_columns_that_are_not_used_are_told(tmp_path: Path) -> None:
     rows = [{**row, "colour": "red", "n_gold": 1} for row in CLEAN]
     (finding,) = imported(write_csv(tmp_path / "l.csv", rows)).findings
     assert (finding.code, finding.example) == ("unknown_column", "colour")
+
+
+def test_columns_called_otherwise_are_mapped(tmp_path: Path) -> None:
+    """With semicolons, beside a trec file that has no columns at all."""
+    names = {"post_id": "Post", "criterion_id": "Symptom", "p4_prob_raw": "risk"}
+    path = tmp_path / "l.csv"
+    write_csv(path, CLEAN)
+    header, newline, rest = path.read_text("utf-8").partition("\n")
+    renamed = ",".join(names.get(name, name) for name in header.strip().split(","))
+    path.write_text(renamed + newline + rest, "utf-8")
+    path.write_text(path.read_text("utf-8").replace(",", ";"), "utf-8")
+    run = tmp_path / "run.txt"
+    run.write_text('p_1|A.1 Q0 p_1_0 1 2.5 "tag\n', "utf-8")
+    complaint = r"found: .*; Post may be post_id; rankings:"
+    with pytest.raises(DatasetError, match=complaint):
+        imported(path, run)
+    pairs = tuple(f"{old}={new}" for new, old in names.items())
+    (mapped,) = imported(path, run, map=pairs).predictions
+    plain = write_csv(tmp_path / "plain.csv", CLEAN)
+    (usual,) = imported(plain, run).predictions
+    assert mapped.prob is not None
+    assert usual.prob is not None
+    assert mapped.prob.tolist() == usual.prob.tolist()
+    assert mapped.lists == usual.lists
+    with pytest.raises(UsageError, match=r"no file has a column Pots .*nearest: Post"):
+        imported(path, run, map=("Pots=post_id",))

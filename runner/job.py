@@ -107,6 +107,8 @@ class Job(Protocol):
     is a run with the setting of its name, the file to read;
     `causes(names, before, after)`, a `Booking` or None: what the `bookable` of a model,
     in two scorings that differ by the settings *names* alone, says of `siftlog diff`;
+    `implied`, a mapping from the option that names a model of a role to a setting and
+    its value, which holds where that setting is not given;
     `explain_inputs(settings, items)`, a `Prepared` about items of what `prepare` goes
     by, before there is a data set to load.
     """

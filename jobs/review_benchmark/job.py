@@ -47,6 +47,10 @@ class ReviewBenchmark(Job):
     Settings = JobSettings
     stages = reading.STAGES
     prepare_runs = ("extract",)
+    implied: Mapping[str, tuple[str, str]] = {
+        "judge_model": ("verdict", "judge"),
+        "embed_model": ("verdict", "embedding"),
+    }
 
     @property
     def prepare(

@@ -137,7 +137,8 @@ class Settings(BaseModel):
     )
     verdict: VerdictKind | None = Field(
         None,
-        description="how conclusions are compared; none: direction if there are any",
+        description="how conclusions are compared; none: judge or embedding where "
+        "its model is named, else direction",
     )
     verdict_labels: Path | None = Field(
         None, description="CSV cochrane_id, model, similar: sets the threshold"

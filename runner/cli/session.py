@@ -73,9 +73,21 @@ def typed_settings(
         job,
         typed=with_temperature(job, job_settings(words, given["sets"]), given),
         environment=os.environ,
-        file=file.get("settings", {}),
+        file={**implied(job, given, file), **file.get("settings", {})},
         folder=given["config"].parent if given.get("config") else Path(),
     )
+
+
+def implied(
+    job: Job, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> dict[str, str]:
+    """The settings that follow from naming a model, unless they are given."""
+    rules: Mapping[str, tuple[str, str]] = getattr(job, "implied", {})
+    found: dict[str, str] = {}
+    for option, (setting, value) in rules.items():
+        if given.get(option) or file.get(option):
+            found.setdefault(setting, value)
+    return found
 
 
 def with_temperature(

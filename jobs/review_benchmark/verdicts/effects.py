@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from jobs.review_benchmark.answered import Certainty, Direction
+from jobs.words import content_words
 
 Outcome: TypeAlias = Literal["passed", "failed", "not judged"]
 
@@ -38,6 +39,7 @@ class Effect:
     certainty: Certainty | None = None  #: None: not stated
     outcomes: Mapping[str, Direction] = field(default_factory=dict)
     """The direction that the text states for each outcome it names."""
+    words: frozenset[str] = frozenset()  #: its content words; empty: not known
 
 
 NOTHING: Final = Effect()
@@ -53,9 +55,6 @@ class Comparison:
 
     outcome: Outcome
     reason: Reason
-
-
-UNRELATED: Final = Comparison(outcome="not judged", reason="unrelated")
 
 
 def stated(
@@ -75,6 +74,7 @@ def stated(
         others=found.others if direction is None else frozenset(),
         certainty=None if level == "unclear" else level,
         outcomes=found.outcomes,
+        words=frozenset(content_words(text)),
     )
 
 
@@ -114,6 +114,8 @@ def compared(agent: Effect, truth: Effect, within: int) -> Comparison:
     """
     if agent.direction is None or truth.direction is None:
         return Comparison(outcome="not judged", reason="not_stated")
+    if agent.words and truth.words and not agent.words & truth.words:
+        return Comparison(outcome="not judged", reason="unrelated")
     contradicts = any(
         said != truth.outcomes.get(outcome, said)
         for outcome, said in agent.outcomes.items()

@@ -15,7 +15,6 @@ from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings, VerdictKind
 from jobs.review_benchmark.verdicts.effects import (
     NOTHING,
-    UNRELATED,
     Comparison,
     Effect,
     Outcome,
@@ -23,7 +22,7 @@ from jobs.review_benchmark.verdicts.effects import (
     stated,
     together,
 )
-from jobs.review_benchmark.verdicts.pairs import WORDS, among_truths, likeness
+from jobs.review_benchmark.verdicts.pairs import among_truths, likeness
 from jobs.review_benchmark.verdicts.threshold import (
     Threshold,
     from_labels,
@@ -243,7 +242,7 @@ def _match(
     own: Rebuilt, similarity: float | None, truth: Effect | None, dataset: Dataset
 ) -> Match:
     """A conclusion beside that of the authors, of whom *truth* is the effect."""
-    kind, within = dataset.verdict, dataset.settings.certainty_within
+    within = dataset.settings.certainty_within
     failures = (each.failure for each in own.conclusions if each.failure)
     why = next(failures, "not_compared")
     if truth is None:
@@ -265,17 +264,8 @@ def _match(
         failure=why if similarity is None else "",
         agent=agent[0] if agent else NOTHING,
         truth=truth or NOTHING,
-        effect=_effect(effects, similarity if kind in WORDS else None),
+        effect=together(effects) if effects else None,
     )
-
-
-def _effect(
-    effects: Sequence[Comparison], similarity: float | None
-) -> Comparison | None:
-    """One comparison over replicates; without a word in common none is judged."""
-    if not effects:
-        return None
-    return UNRELATED if similarity == 0 else together(effects)
 
 
 def _labelled(dataset: Dataset, found: Sequence[Verdicts]) -> Threshold | None:

@@ -28,10 +28,6 @@ DEFINITIONS: Final[dict[VerdictKind, str]] = {
 """What the similarity of two conclusions is, by the way in which they are compared."""
 
 
-WORDS: Final[frozenset[VerdictKind]] = frozenset({"direction", "tfidf"})
-"""The kinds whose similarity is that of words."""
-
-
 def likeness(
     kind: VerdictKind,
     said: Sequence[Concluded],
@@ -62,7 +58,7 @@ def likeness(
 
 def among_truths(kind: VerdictKind, truths: Sequence[Review], sheet: Sheet) -> Matrix:
     """How alike the authors' own conclusions are, by words or vectors."""
-    if kind in WORDS:
+    if kind in {"direction", "tfidf"}:
         texts = [own.conclusion for own in truths]
         return tfidf.likeness(texts, texts)
     vectors = [sheet.vectors.get(own.id, ()) for own in truths]

@@ -50,6 +50,7 @@ def test_a_judge_and_vectors_are_asked_for_what_a_scoring_misses() -> None:
     page = command("explain", "r", "CD7", "CD9").out
     assert page.count("judged 0.00 alike, direction unclear") == 2
     assert page.count("conclusion of the authors\n      | Walking may help.") == 1
+    assert "\n  states improves; certainty low\n" in page
     assert page.count("  none: no_truth_conclusion") == 2
     assert scored("--set", "null_pairs=0") == (0, 4)
     assert scored("--set", "verdict=tfidf") == (0, 8)

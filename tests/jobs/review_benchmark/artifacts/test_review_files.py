@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.review_benchmark.artifacts.naming import Places
+from jobs.review_benchmark.inputs.truth import read_review
 from jobs.review_benchmark.scoring import score
+from runner.figure import Rule
 from runner.records.scoring import _inside, write_files
 from runner.scorecard import Row, Scorecard
 from tests.jobs.review_benchmark.agents import Given
@@ -21,6 +24,7 @@ from tests.jobs.review_benchmark.lost_studies import (
     FIRST,
     LOST_AT,
     SECOND,
+    SLEEP,
     imported,
     scored,
 )
@@ -105,6 +109,35 @@ def test_a_result_has_all_fields_and_rounds_in_its_summary_alone(
     assert (own["settings"]["threshold"], own["threshold"]) == (None, 3.0)
     assert len(own["truth_sha256"]) == len(own["database_sha256"]) == 64
     assert own["versions"].keys() == {"siftlog", "format"}
+
+
+def test_a_result_holds_the_review_it_was_held_against(
+    card: Scorecard, tmp_path: Path
+) -> None:
+    own = documents(card)["results/a_one/benchmark_CD7.json"]
+    path = tmp_path / "cochrane_CD7.json"
+    path.write_text(json.dumps(own["ground_truth"]))
+    # a truth file by itself, with every study, criterion and the conclusion
+    found = read_review(path)
+    assert [study.pmid for study in found.studies] == [
+        study.pmid for study in SLEEP.studies
+    ]
+    # readers strip blanks; nothing else may differ
+    assert replace(found, studies=()) == replace(SLEEP, studies=())
+
+
+def test_a_result_of_an_import_names_no_threshold_of_ours() -> None:
+    card = score(*imported())
+    found = [own for own in documents(card).values() if "ground_truth" in own]
+    assert found
+    assert {own["threshold"] for own in found} == {None}
+    hints = " ".join(row["hint"] for row in rows(card, "lost_papers"))
+    assert "too low" not in hints
+    (figure,) = (own for own in card.figures if own.name == "threshold")
+    assert "Dashed" not in figure.caption
+    assert not any(
+        isinstance(mark, Rule) for panel in figure.panels for mark in panel.marks
+    )
 
 
 def test_every_study_is_a_match_and_every_lost_one_says_where(card: Scorecard) -> None:

@@ -83,3 +83,29 @@ def measured(run: str, model: str) -> tuple[float | None, ...]:
     found = card["models"][model]["metrics"]
     names = ("verdict.above", "verdict.passed", "verdict.judged")
     return tuple(found[name]["value"] for name in names)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), "direction"),
+        (("--judge-model", "baseline/lexical"), "judge"),
+        (("--embed-model", "baseline/lexical"), "embedding"),
+        (("--judge-model", "baseline/lexical", "--verdict", "tfidf"), "tfidf"),
+    ],
+)
+def test_a_judge_that_is_named_judges(
+    words: tuple[str, ...],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command(
+        "run",
+        "review-benchmark",
+        *("--review", "CD990005", "--run-id", "r", "--no-report"),
+        *words,
+    )
+    assert done.code == 0, done.err
+    assert f"Verdicts ({expected}): conclusions beside" in done.out

@@ -10,6 +10,7 @@ from statistics import mean, median
 
 import pytest
 
+from jobs.review_benchmark.verdicts.effects import read
 from tests.jobs.screening.commanded import command, rows
 
 pytestmark = pytest.mark.realdata
@@ -138,6 +139,21 @@ def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
     assert found["verdict.threshold"] == pytest.approx(min(MATCHED.values()), abs=EXACT)
     assert "drawn by 16 labels; leave-one-out accuracy 0.875" in done.out
     assert (found["verdict.above"], found["verdict.label_accuracy"]) == (8, 0.875)
+
+
+def test_the_rule_reads_the_effects_that_eight_authors_state(truth: Path) -> None:
+    found = {name: read(text) for name, text in conclusions(truth).items()}
+    assert {name: (own.direction, own.certainty) for name, own in found.items()} == {
+        # each read by hand too: the leading statement, and the level named first
+        "CD008080": ("no_difference", "very_low"),
+        "CD010452": ("improves", "very_low"),
+        "CD012199": ("improves", "low"),
+        "CD013328": ("improves", "high"),
+        "CD013640": ("unclear", "very_low"),
+        "CD015016": ("unclear", "very_low"),
+        "CD015244": ("unclear", "very_low"),
+        "CD015249": ("unclear", "very_low"),
+    }
 
 
 def metrics(number: int, model: str = "first") -> dict[str, float]:

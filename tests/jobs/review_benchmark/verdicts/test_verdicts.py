@@ -302,7 +302,10 @@ def test_vectors_do_not_pass_the_opposite() -> None:
     vectors = {own.id: (1.0, float(place)) for place, own in enumerate(truths)}
     said = {
         own.id: [
-            Concluded(text="It makes no difference to anybody.", vector=vectors[own.id])
+            Concluded(
+                text=own.conclusion.replace("may help", "does not help"),
+                vector=vectors[own.id],
+            )
         ]
         for own in truths
     }

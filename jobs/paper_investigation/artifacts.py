@@ -268,10 +268,9 @@ def _reply_fields(name: str, reply: Reply | None) -> dict[str, str | None]:
     """A reply's text; and why it ended, unless it was complete."""
     if reply is None:
         return {name: None}
-    is_whole = reply.finish_reason == "stop"
-    return {name: reply.text} | (
-        {} if is_whole else {"finish_reason": reply.finish_reason}
-    )
+    if reply.finish_reason == "stop":
+        return {name: reply.text}
+    return {name: reply.text, "finish_reason": reply.finish_reason}
 
 
 def _rates(paper: MarkedPaper) -> dict[str, float | None]:

@@ -60,7 +60,10 @@ def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
 def _advice(shares: dict[str, float]) -> str:
     """The next step, by the largest share."""
     if shares.get("truncated", 0.0) >= LARGE:
-        return "; raise the output limit, or lower the reasoning effort"
+        return (
+            "; raise the output limit (max_output_tokens of the model in a --config "
+            "file), or lower the reasoning effort"
+        )
     if shares.get("filtered", 0.0) >= LARGE or shares.get("refused", 0.0) >= LARGE:
         return "; look at some with siftlog tasks, and change prompt or model"
     return "; look at some with siftlog tasks before you use the results"

@@ -144,6 +144,11 @@ CASES = {
         run=recorded("property-extraction"),
         files=lambda own: ["--preds", own / "predictions.csv", *PROPERTY_DATA],
     ),
+    "property-extraction, a failed paper": Case(
+        job="property-extraction",
+        run=[*recorded("property-extraction"), "--partial", "fail"],
+        files=lambda own: ["--preds", own / "predictions.csv", *PROPERTY_DATA],
+    ),
 }
 
 

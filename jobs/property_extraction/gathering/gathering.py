@@ -170,13 +170,13 @@ class _Column:
         for refno, own in sorted(self.papers.items()):
             self.outcomes[refno] = own.outcome
             if own.outcome.state is State.SCORED:
-                pieces = [own.pieces[number] for number in sorted(own.pieces)]
-                self.counts["partial"] += any(each.is_partial for each in pieces)
-                self.counts["parted"] += len(pieces) > 1
-                self.counts["repeated"] += repeated(pieces)
+                parts = [own.pieces[number] for number in sorted(own.pieces)]
+                self.counts["partial"] += any(each.is_partial for each in parts)
+                self.counts["parted"] += len(parts) > 1
+                self.counts["repeated"] += repeated(parts)
                 rows += predictions(
                     refno,
-                    pieces,
+                    parts,
                     first=len(rows) + 1,
                     asked=asking.asked(own.asked),
                     requoted=own.requoted,

@@ -14,14 +14,16 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import UNPARSED, Sheet
 from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import screened
-from jobs.screening.importing.decisions import importer
+from jobs.screening.importing.decisions import UNREAD, importer
 from jobs.screening.inputs.load import load
+from jobs.screening.parsing.screen import parse_screen
 from jobs.screening.prepared.columns import RECORDS
 from jobs.screening.scoring import score
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
+from runner.reply import ParseFailure
 from tests.jobs.screening.commanded import write_csv
 from tests.jobs.screening.told_decisions import COLUMNS, imported
 
@@ -249,3 +251,10 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
     with pytest.raises(DatasetError, match="column 'decision' is missing"):
         next(importer.read((short,), Settings(), model=None, form=None, replicates={}))
+
+
+@pytest.mark.parametrize("word", UNREAD)
+def test_a_noted_reason_makes_a_reply_that_is_unreadable_for_it(word: str) -> None:
+    parsed = parse_screen(UNREAD[word])
+    assert isinstance(parsed, ParseFailure)
+    assert f"parse.{parsed.reason}" == word

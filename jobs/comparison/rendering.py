@@ -6,7 +6,7 @@ below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobs.comparison.difference import Compared
 from jobs.comparison.front import Front, Place

@@ -64,15 +64,12 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         summary=run_text(results, found),
         headline=HEADLINE,
         worth_explaining=_missed_most(results),
-        tables=tuple(
-            replace(table, caption=table.caption + lacking)
-            for table in (
-                *short_tables(results, folders),
-                *candidate_tables(results, folders),
-                *alias_tables(results, folders),
-                lint_table(results),
-                *files.tables(),
-            )
+        tables=(
+            *short_tables(results, folders),
+            *candidate_tables(results, folders),
+            *alias_tables(results, folders),
+            lint_table(results),
+            *files.tables(),
         ),
         findings=found,
         artifacts=(
@@ -98,7 +95,13 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         },
     )
     frequent = [*trivial(results)]
-    return beside(card, dict.fromkeys(results.columns, frequent), MEASURES)
+    card = beside(card, dict.fromkeys(results.columns, frequent), MEASURES)
+    return replace(
+        card,
+        tables=tuple(
+            replace(table, caption=table.caption + lacking) for table in card.tables
+        ),
+    )
 
 
 def _missed_most(results: Results) -> str:

@@ -124,7 +124,11 @@ def test_stand_alone_modes_have_texts_of_their_own(mode: str) -> None:
         missed = written(scored(data, PMC1="[]"))[names[0]]
         assert "  Missed: ['rs1']\n" in missed
     else:
-        assert names == ["model_mcq_drug_summary.txt", "model_study_param_summary.txt"]
+        assert names == [
+            "model_mcq_drug_summary.txt",
+            "model_study_param_summary.txt",
+            "baselines.txt",
+        ]
         assert "1/1 (100.0%)" in written(card)[names[0]]
         assert "JSON parse failures: 1/1 (100.0%)" in written(card)[names[1]]
 

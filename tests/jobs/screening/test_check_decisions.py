@@ -170,7 +170,9 @@ def two(cohen: Path, desk: Path) -> Scored:
         lines.append((review, paper, *ruled(row), label, RULE))
         lines.append((review, paper, human, "", label, HUMAN))
     path = write_csv(desk / "two.csv", COLUMNS, lines)
-    return imported(desk, "two", path, "--prevalence", "0.02")
+    return imported(
+        desk, "two", path, "--prevalence", "0.02", "--interval", "percentile"
+    )
 
 
 def test_pooled_metrics_are_those_known(two: Scored) -> None:

@@ -65,7 +65,7 @@ def test_the_tables_have_the_columns_that_users_expect() -> None:
     found = {table.name: " ".join(table.columns) for table in card().tables}
     assert {name: found[name] for name in COLUMNS} == COLUMNS
     names = {artifact.name for artifact in card().artifacts}
-    assert names == {"property_aliases.json", "report.txt"}
+    assert names == {"baselines.txt", "property_aliases.json", "report.txt"}
 
 
 def test_every_caption_says_what_is_in_no_count() -> None:

@@ -269,7 +269,10 @@ def test_a_metric_has_its_name_with_its_key_and_both_fit_80_columns() -> None:
     assert key == f"  ({path})".ljust(72) + "B better"
     assert short == "AUROC  (auroc)".ljust(72) + "B better"
     (shown,) = record.as_json([made], None, DRAWING, ())["pairs"]
-    assert shown["metrics"][path]["name"] == "Sensitivity, undecided as included, near misses"
+    assert (
+        shown["metrics"][path]["name"]
+        == "Sensitivity, undecided as included, near misses"
+    )
 
 
 def test_a_comparison_is_a_table_for_a_paper(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def test_two_runs_as_a_table_of_80_columns(runs: Path) -> None:
     assert lines[:2] == [f"A  base  {LEXICAL}", f"B  recorded  {LARCH}"]
     table = lines[3 : lines.index(next(x for x in lines if x.startswith("items left")))]
     assert max(map(len, table)) <= 80
-    assert table[1].split() == ["avg_variant_recall", "too", "few", "(7", "papers)"]
+    named = "Variant recall  (avg_variant_recall)"
+    assert table[1] == named.ljust(62) + "too few (7 papers)"
     assert lines[-1].endswith("too few: fewer than 10 papers.")
     assert done.stderr == ""
 
@@ -270,6 +271,9 @@ def test_runs_of_other_jobs_and_jobs_without_items_are_not_compared(
     assert "There is no metric that both sides give item by item" in same.stderr
 
 
+TOO_FEW = ("too", "few", "(5", "papers)")
+
+
 def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
     with on_terminal(
         ("stty cols 80;", "SIFTLOG", "compare", "recorded", "--interval=percentile"),
@@ -277,6 +281,6 @@ def test_a_terminal_of_80_columns_shows_whole_rows(runs: Path) -> None:
     ) as terminal:
         shown = terminal.read_until(b"than 10 papers.").decode()
     lines = shown.splitlines()
-    (row,) = [line for line in lines if line.startswith("avg_paper_score  ")]
-    assert row.split(maxsplit=1)[1] == "too few (5 papers)"
+    (row,) = [line for line in lines if line.startswith("Paper score  ")]
+    assert row.split() == ["Paper", "score", "(avg_paper_score)", *TOO_FEW]
     assert max(map(len, lines)) <= 80

@@ -258,15 +258,15 @@ def test_runs_of_other_jobs_and_jobs_without_items_are_not_compared(
     runs: Path, tmp_path: Path
 ) -> None:
     env = plugged(tmp_path / "plugins", panel="tests.crash.panel.job:job")
-    words = ("panel", "--items=2", "--run-id=panel")
+    words = ("panel", "--items=2", "--run-id=cells")
     siftlog("run", *words, "--runs-dir", runs / "runs", cwd=tmp_path, env=env)
-    other = siftlog("compare", "base", "panel", cwd=runs, env=env, check=False)
+    other = siftlog("compare", "base", "cells", cwd=runs, env=env, check=False)
     assert other.returncode == 2
     assert other.stderr == (
-        "siftlog: base is a run of paper-investigation and panel is a run of panel; "
+        "siftlog: base is a run of paper-investigation and cells is a run of panel; "
         "compare runs of one job.\n"
     )
-    same = siftlog("compare", "panel", "panel", cwd=runs, env=env, check=False)
+    same = siftlog("compare", "cells", "cells", cwd=runs, env=env, check=False)
     assert same.returncode == 2
     assert "There is no metric that both sides give item by item" in same.stderr
 

@@ -23,13 +23,16 @@ QUALITIES = st.sampled_from((LOW, HIGH, means({"p1": None})))
 
 
 def made_of(
-    *sides: tuple[ItemValues, Expense], path: str = "m", lower: bool = False
+    *sides: tuple[ItemValues, Expense],
+    path: str = "m",
+    lower: bool = False,
+    drawing: Drawing = DRAWING,
 ) -> Front:
     """The front of models named a, b, ... in one run."""
     models = [side({"m": values}, chr(97 + at)) for at, (values, _) in enumerate(sides)]
     pairs = [(a, b) for at, a in enumerate(models) for b in models[at + 1 :]]
     spent = {each.key: own for each, (_, own) in zip(models, sides, strict=True)}
-    found = front(matches(pairs, (), DRAWING), path, spent, "paper", DRAWING)
+    found = front(matches(pairs, (), drawing), path, spent, "paper", drawing)
     assert found is not None
     assert found.lower_is_better == lower
     return found
@@ -89,7 +92,7 @@ def test_quality_is_of_the_items_that_all_sides_have_a_value_for() -> None:
 def test_areas_and_ratios_have_a_place_too() -> None:
     right = pooled({f"p{n}": (n % 2, n % 2) for n in range(20)}, kind="auroc")
     wrong = pooled({f"p{n}": (n % 2, 0.5) for n in range(20)}, kind="auroc")
-    found = made_of((right, CHEAP), (wrong, CHEAP))
+    found = made_of((right, CHEAP), (wrong, CHEAP), drawing=Drawing(b=50))
     assert [place.quality.value for place in found.places] == [1.0, 0.5]
     # nothing varies: ten pairs of clusters bound it
     assert found.places[0].quality.interval.lo == pytest.approx(0.025**0.1)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.columns import one_line, shortened
 from runner.scorecard import BASELINES, Artifact, Metric, Scorecard, Table
-from store.printable import printable
 
 COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
-MOST_SHOWN = 12
+NAME_CELLS = 30
+MOST_SHOWN = 14
 """Lines of a summary; the table has all."""
 
 
@@ -83,16 +84,25 @@ def beside(card: Scorecard, baselines: Mapping[str, Sequence[Baseline]]) -> Scor
     return replace(
         card,
         models={
-            model: (*own, *(each.metric for each in kept.get(model, ())))
+            model: tuple(_beside(own, kept.get(model, ())))
             for model, own in card.models.items()
         },
         summary=f"{card.summary.rstrip()}\n{text}",
-        tables=(table, *card.tables),
+        tables=(*card.tables, table),
         artifacts=(
             *card.artifacts,
             Artifact(name=BASELINES, text="\n".join(lines) + "\n"),
         ),
     )
+
+
+def _beside(
+    metrics: Sequence[Metric], baselines: Sequence[Baseline]
+) -> Iterator[Metric]:
+    """Each metric, and its baselines behind it."""
+    for metric in metrics:
+        yield metric
+        yield from (each.metric for each in baselines if each.of == metric.path)
 
 
 def _value(card: Scorecard, model: str, path: str) -> float | None:
@@ -101,8 +111,10 @@ def _value(card: Scorecard, model: str, path: str) -> float | None:
 
 
 def _lines(card: Scorecard, kept: Mapping[str, Sequence[Baseline]]) -> Iterator[str]:
-    """One line a metric of a model, with all its baselines."""
+    """Each model, and a line for each of its metrics with all its baselines."""
     for model, own in kept.items():
+        if own:
+            yield f"  {shortened(one_line(model), NAME_CELLS)}"
         for path in dict.fromkeys(each.of for each in own):
             value = _value(card, model, path)
             if value is None:
@@ -112,7 +124,7 @@ def _lines(card: Scorecard, kept: Mapping[str, Sequence[Baseline]]) -> Iterator[
                 for each in own
                 if each.of == path
             ]
-            yield f"  {printable(model)}  {path} {_number(value)}: {'; '.join(parts)}"
+            yield f"    {path} {_number(value)}: {'; '.join(parts)}"
 
 
 def _number(value: float | None) -> str:

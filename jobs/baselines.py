@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.columns import one_line, shortened
 from jobs.measures import Measures, Part
 from runner.scorecard import BASELINES, Artifact, Metric, Scorecard, Table
-from store.printable import printable
 
 FORMS: Mapping[str, Part] = {
     f"~{key}": Part(
@@ -32,7 +32,8 @@ FORMS: Mapping[str, Part] = {
 """The words of baselines' paths, for the forms of each job's measures."""
 
 COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
-MOST_SHOWN = 12
+NAME_CELLS = 30
+MOST_SHOWN = 14
 """Lines of a summary; the table has all."""
 
 
@@ -107,19 +108,27 @@ def beside(
     return replace(
         card,
         models={
-            model: (
-                *own,
-                *words.describe(each.metric for each in kept.get(model, ())),
-            )
+            model: tuple(_beside(own, kept.get(model, ()), words))
             for model, own in card.models.items()
         },
         summary=f"{card.summary.rstrip()}\n{text}",
-        tables=(table, *card.tables),
+        tables=(*card.tables, table),
         artifacts=(
             *card.artifacts,
             Artifact(name=BASELINES, text="\n".join(lines) + "\n"),
         ),
     )
+
+
+def _beside(
+    metrics: Sequence[Metric], baselines: Sequence[Baseline], words: Measures
+) -> Iterator[Metric]:
+    """Each metric, and its baselines behind it."""
+    for metric in metrics:
+        yield metric
+        yield from words.describe(
+            each.metric for each in baselines if each.of == metric.path
+        )
 
 
 def _value(card: Scorecard, model: str, path: str) -> float | None:
@@ -128,8 +137,10 @@ def _value(card: Scorecard, model: str, path: str) -> float | None:
 
 
 def _lines(card: Scorecard, kept: Mapping[str, Sequence[Baseline]]) -> Iterator[str]:
-    """One line a metric of a model, with all its baselines."""
+    """Each model, and a line for each of its metrics with all its baselines."""
     for model, own in kept.items():
+        if own:
+            yield f"  {shortened(one_line(model), NAME_CELLS)}"
         for path in dict.fromkeys(each.of for each in own):
             value = _value(card, model, path)
             if value is None:
@@ -140,7 +151,7 @@ def _lines(card: Scorecard, kept: Mapping[str, Sequence[Baseline]]) -> Iterator[
                 if each.of == path
             ]
             named = _named(card, model, path)
-            yield f"  {printable(model)}  {named} {_number(value)}: {'; '.join(parts)}"
+            yield f"    {named} {_number(value)}: {'; '.join(parts)}"
 
 
 def _named(card: Scorecard, model: str, path: str) -> str:

@@ -57,14 +57,14 @@ def test_what_a_model_adds_stands_beside_its_number() -> None:
     found = beside(card, {model: [baseline(0.5)] for model in card.models})
     assert [m.path for m in found.models["m"]] == ["score", "score~random"]
     assert [m.path for m in found.models["u"]] == ["score"]
-    assert found.tables[0].rows == (
+    assert found.tables[-1].rows == (
         ("m", "score", 0.75, "chance", 0.5, 0.25),
         ("w", "score", 0.25, "chance", 0.5, -0.25),
     )
     assert found.summary == (
         "made\nOver trivial baselines:\n"
-        "  m  score 0.750: chance 0.500 (adds 0.250)\n"
-        "  w  score 0.250: chance 0.500 (0.250 worse)\n"
+        "  m\n    score 0.750: chance 0.500 (adds 0.250)\n"
+        "  w\n    score 0.250: chance 0.500 (0.250 worse)\n"
     )
     assert BASELINES in [own.name for own in found.artifacts]
 

@@ -239,7 +239,10 @@ def test_a_report_has_what_a_reader_looks_for(
     # a name stands once, before the rows of its kinds, and its end is told
     assert found.summary.count("recorded:…/of/a/model-8b.jsonl  all") == 1
     assert found.summary.count("recorded:/a/long") == 0
-    assert [table.name for table in found.tables if table.is_headline] == ["by_kind"]
+    assert [table.name for table in found.tables if table.is_headline] == [
+        "by_kind",
+        "baselines",
+    ]
     limits = {own.code: own.message for own in found.findings if own.where == LIMITS}
     assert {*limits} == {"near_misses_unjudged", "drawn_ratio"}
     assert "may be eligible" in limits["near_misses_unjudged"]

@@ -26,8 +26,9 @@ JOB = "paper-investigation"
 
 PROVE = "SIFTLOG_PROVE" in os.environ
 PAPERS, KILLS = (200, 20) if PROVE else (24, 3)
-CAP_USD = 0.2 * PAPERS
-"""Two thirds of what the whole run would cost."""
+CAP_USD = 0.5 * PAPERS
+"""More than the kills reserve, less than the whole run: answers cost 0.28 a paper, calls
+with an unknown outcome may have cost 0.4."""
 
 USD_PER_MTOK = 100.0
 UNBILLED = {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.REFUSED}
@@ -70,7 +71,7 @@ def test_what_the_endpoint_bills_stays_within_the_cap_over_kills(
         gated(url, passes=0) as gate,
     ):
         money = (f"--price={USD_PER_MTOK},{USD_PER_MTOK}", f"--budget={CAP_USD}")
-        engine = ("--model=mine", "--base-url", gate.url, "--concurrency=8", *money)
+        engine = ("--model=mine", "--base-url", gate.url, "--concurrency=4", *money)
         words: tuple[object, ...] = ("run", JOB, *corpus, *SHORT, *engine)
         words = (*words, "--run-id=r")
         for _ in range(KILLS):

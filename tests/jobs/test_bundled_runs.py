@@ -63,5 +63,5 @@ def test_imports_of_real_recorded_work_can_be_bundled(
         ),
     }
     for job, words in imports.items() if PROVE else list(imports.items())[:1]:
-        siftlog("import", job, *words, f"--run-id={job}", cwd=tmp_path)
-        _is_sound(tmp_path, job)
+        siftlog("import", job, *words, f"--run-id=of-{job}", cwd=tmp_path)
+        _is_sound(tmp_path, f"of-{job}")

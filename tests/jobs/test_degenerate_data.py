@@ -52,7 +52,7 @@ def lines(source: Path, target: Path, keep: Callable[[Any], bool]) -> Path:
 def screening(folder: Path, keep: Callable[[Row], bool]) -> Words:
     """The sample's set, with some records only."""
     made = some_records(folder, lambda _, row: keep(row))
-    return ("screening", "--validation-set", made)
+    return ("screening", "--validation-set", made, "--title-criteria")
 
 
 def evidence(

@@ -159,6 +159,7 @@ def test_rows_fit_the_columns_of_declared_tables(card: Scorecard) -> None:
         "questions",
         "skipped",
         "flips",
+        "baselines",
     ]
     rows = [each for each in card.details if isinstance(each, Row)]
     assert {row.table for row in rows} <= set(tables)

@@ -32,7 +32,8 @@ def test_rows_stay_rows_in_eighty_columns(world: Dataset, sheet: Sheet) -> None:
     lines = folded(text, 80).splitlines()
     assert max(map(len, text.splitlines())) > 80
     assert max(map(len, lines)) <= 80
-    assert not [line for line in lines if line.startswith(" ")]
+    baselines = lines.index("Over trivial baselines:")
+    assert not [line for line in lines[:baselines] if line.startswith(" ")]
     rows = [line for line in lines if line.startswith("AUROC ")]
     assert len(rows) == 2  # once with its numbers, once with subset and target
     assert "[" in rows[0]

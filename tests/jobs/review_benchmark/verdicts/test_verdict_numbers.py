@@ -77,7 +77,7 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
         "import", "review-benchmark", "--no-report", "--verdict", "tfidf", *options
     )
     assert done.code == 0, done.err
-    assert done.out.splitlines()[-9:-2] == NUMBERS
+    assert "\n".join(NUMBERS) in done.out
     verdicts = rows(Path("runs/r/scores/1/verdicts.csv"))
     similarity = {
         row["cochrane_id"]: float(row["similarity"])
@@ -108,7 +108,7 @@ def test_first_sentences_are_told_from_those_of_other_reviews(truth: Path) -> No
     assert max(among, key=among.__getitem__) == ("CD015244", "CD015249")
     # the default shows the same numbers, which decide nothing there
     done = command("score", "r", "--no-report", "--verdict", "direction")
-    assert done.out.splitlines()[-8:-2] == NUMBERS[1:]
+    assert "\n".join(NUMBERS[1:]) in done.out
     default = metrics(2)
     assert {path for path in default if default[path] != metrics(1)[path]} == set()
     found = metrics(1, "own")

@@ -148,7 +148,11 @@ def test_texts_and_reasons_of_exclusions_reach_the_set(tmp_path: Path) -> None:
     assert summary["inputs"]["exclusions"] == 5
     assert summary["inputs"]["exclusions_with_text"] == 2
     assert summary["inputs"]["awaiting_or_ongoing"] == 1
-    assert summary["reason_codes"] == {"population": 1, "language": 1, "other": 1}
+    assert summary["reason_codes"] == {
+        "population": 1,
+        "language": 1,
+        "study_design": 1,
+    }
     assert summary["contamination"]["confirmed"] == 1
     assert "5 known exclusions (2 in the paper table), 1 awaiting" in text
     # one review of four has confirmed one of its two candidates, of eight in all

@@ -27,8 +27,8 @@ JOB = "paper-investigation"
 PROVE = "SIFTLOG_PROVE" in os.environ
 PAPERS, KILLS = (200, 20) if PROVE else (24, 3)
 CAP_USD = 0.5 * PAPERS
-"""More than the kills reserve, less than the whole run: answers cost 0.28 a paper, calls
-with an unknown outcome may have cost 0.4."""
+"""More than the kills reserve, less than the whole run: answers cost 0.28 a paper, and
+calls with an unknown outcome may have cost 0.4."""
 
 USD_PER_MTOK = 100.0
 UNBILLED = {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.REFUSED}

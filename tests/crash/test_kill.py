@@ -127,6 +127,7 @@ def _screening(_folder: Path) -> Case:
         words=(
             *(
                 f"--validation-set={SCREENED / 'set'}",
+                "--title-criteria",
                 f"--fulltext={SCREENED / 'fulltext'}",
             ),
             *("--stages=title,abstract,fulltext", "--criteria-source=llm"),

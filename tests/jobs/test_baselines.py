@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.baselines import Baseline, beside
+from jobs.baselines import FORMS, Baseline, beside
 from jobs.evidence_retrieval.measuring.trivial import (
     expected_ndcg,
     expected_recall,
     expected_reciprocal,
 )
+from jobs.measures import Measure, Measures
 from jobs.metrics import evaluate, hits
 from runner.scorecard import BASELINES, Metric, Scorecard
 from tests.processes import siftlog
@@ -27,6 +28,16 @@ HEADLINES = {
     "property-extraction": "f1",
     "review-benchmark": "macro.recall",
 }
+
+
+WORDS = Measures(
+    measures={"score": Measure(name="Score", meaning="a score", direction="higher")},
+    forms=FORMS,
+)
+
+
+def score(value: float | None) -> Metric:
+    return WORDS.describe([Metric(path="score", value=value, n=9)])[0]
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -48,13 +59,13 @@ def baseline(value: float | None, *, lower: bool = False) -> Baseline:
 def test_what_a_model_adds_stands_beside_its_number() -> None:
     card = Scorecard(
         models={
-            "m": (Metric(path="score", value=0.75, n=9),),
-            "w": (Metric(path="score", value=0.25, n=9),),
-            "u": (Metric(path="score", value=None, n=0),),
+            "m": (score(0.75),),
+            "w": (score(0.25),),
+            "u": (score(None),),
         },
         summary="made\n",
     )
-    found = beside(card, {model: [baseline(0.5)] for model in card.models})
+    found = beside(card, {model: [baseline(0.5)] for model in card.models}, WORDS)
     assert [m.path for m in found.models["m"]] == ["score", "score~random"]
     assert [m.path for m in found.models["u"]] == ["score"]
     assert found.tables[-1].rows == (
@@ -63,8 +74,8 @@ def test_what_a_model_adds_stands_beside_its_number() -> None:
     )
     assert found.summary == (
         "made\nOver trivial baselines:\n"
-        "  m\n    score 0.750: chance 0.500 (adds 0.250)\n"
-        "  w\n    score 0.250: chance 0.500 (0.250 worse)\n"
+        "  m\n    Score (score) 0.750: chance 0.500 (adds 0.250)\n"
+        "  w\n    Score (score) 0.250: chance 0.500 (0.250 worse)\n"
     )
     assert BASELINES in [own.name for own in found.artifacts]
 
@@ -76,7 +87,7 @@ def test_where_lower_is_better_less_is_more() -> None:
 
 def test_a_scorecard_without_baselines_stays_as_it_is() -> None:
     card = Scorecard(models={"m": ()}, summary="made\n")
-    assert beside(card, {"m": [baseline(0.5)]}) is card
+    assert beside(card, {"m": [baseline(0.5)]}, WORDS) is card
 
 
 @pytest.mark.parametrize(("n", "gold"), [(1, 1), (4, 1), (5, 2), (5, 5), (6, 3)])

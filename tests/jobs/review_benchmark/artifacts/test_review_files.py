@@ -223,6 +223,7 @@ def test_what_is_written_has_the_names_that_people_expect(
         "history.csv",
         "lost_papers.csv",
         "matches.csv",
+        "metrics.csv",
         "operations.json",
         "per_review.csv",
         "results",

@@ -122,7 +122,9 @@ class Books:
                     answered.form, payload(reader, recorded.seq) or b""
                 )
                 task.dialogue += reask_messages(
-                    reply, ParseFailure(reason=answered.reask)
+                    reply,
+                    ParseFailure(reason=answered.reask, detail=answered.fault),
+                    self._dataset,
                 )
             case AttemptFailed(task=number, attempt=attempt, error=error):
                 body = self.in_flight.pop((number, attempt))

@@ -14,7 +14,6 @@ import pytest
 
 from jobs import hub
 from jobs.hub import table_file
-from jobs.property_extraction.inputs import load as properties
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.commanded import command
 
@@ -124,4 +123,3 @@ def test_a_name_of_another_form_is_refused() -> None:
 
 def test_a_file_is_taken_as_it_is(tmp_path: Path) -> None:
     assert table_file(tmp_path / "truth.csv") == tmp_path / "truth.csv"
-    assert properties.SAMPLE.exists()

@@ -164,7 +164,10 @@ def gap(
         right_value=right.value if is_whole else mean(b.tolist()),
         left_only=len(one.rows) - len(rows),
         right_only=len(other.rows) - len(rows),
-        pair=(Quotient(rows=rows, above=a), Quotient(rows=rows, above=b)),
+        pair=(
+            Quotient(rows=rows, above=a, range=one.range),
+            Quotient(rows=rows, above=b, range=other.range),
+        ),
         paired=_paired(queries, one, other),
     )
 

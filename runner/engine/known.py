@@ -19,3 +19,11 @@ class Known(Protocol):
     async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
         """The reply to each task's request, given by its hash, where there is one."""
         ...
+
+
+class AnswerStore(Known, Protocol):
+    """Where answers are looked for, and kept for later runs."""
+
+    def keep(self, task: Task, request_sha256: str, received: Received) -> None:
+        """Have the reply to *task*'s request written some time."""
+        ...

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from runner.clients.client import ModelClient
 from runner.clients.ladder import Ladder
 from runner.engine.bell import Bell
-from runner.engine.cache import ResponseCache
 from runner.engine.futility import Futility
 from runner.engine.growth import Growth
-from runner.engine.known import Known
+from runner.engine.known import AnswerStore, Known
 from runner.engine.scheduler import Scheduler
 from runner.faults import JobFaults
 from runner.job import Dataset, Job
@@ -46,7 +45,7 @@ class Parts:
     grace_s: float = 30.0  #: how long a drain waits for calls in flight
     frees_held: bool = False  #: send what an earlier process held as unknown
     known: Known | None = None  #: answers that other logs of the run have
-    cache: ResponseCache | None = None  #: answers of other runs
+    cache: AnswerStore | None = None  #: answers of other runs
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     """By model; None, or none at all: unknown."""
     bounds: Mapping[str, Bounds] = field(default_factory=dict)

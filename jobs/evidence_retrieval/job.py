@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import reading
 from jobs.evidence_retrieval.asking import baseline, plan
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.inputs import load, preparing
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.inputs.preparing import SUBCOMMANDS
+from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from jobs.evidence_retrieval.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
@@ -28,9 +29,9 @@ class EvidenceRetrieval(Job):
     name = "evidence-retrieval"
     version = "2"
     Settings = JobSettings
-    stages = reading.STAGES
+    stages = STAGES
     prompts = WORDING
-    prepare: Mapping[str, Callable[[JobSettings], Prepared]] = preparing.SUBCOMMANDS
+    prepare: Mapping[str, Callable[[JobSettings], Prepared]] = SUBCOMMANDS
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""

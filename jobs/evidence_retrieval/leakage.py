@@ -14,10 +14,10 @@ import numpy as np
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.gating.features import CRITERION
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
-from jobs.evidence_retrieval.gating.nested import UNKNOWN, Nested, rows_of
+from jobs.evidence_retrieval.gating.nested import Nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
-from jobs.evidence_retrieval.queries import LeakCheck, Predictions, Queries
+from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.tokens import tokens
 from runner.scorecard import Finding

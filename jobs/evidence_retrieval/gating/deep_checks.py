@@ -15,7 +15,6 @@ import numpy as np
 
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
 from jobs.evidence_retrieval.gating.nested import (
-    UNKNOWN,
     FoldResult,
     Folds,
     Nested,
@@ -27,6 +26,7 @@ from jobs.evidence_retrieval.gating.nested import (
 )
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.stored import gate_json
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics import delong
 from jobs.metrics.columns import Bools, Ints
 from runner.scorecard import Finding

@@ -22,10 +22,8 @@ from jobs.evidence_retrieval.gating.gate import (
 )
 from jobs.evidence_retrieval.gating.splits import Split, split
 from jobs.evidence_retrieval.gating.thresholds import reached
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
-
-UNKNOWN = -1
-"""In a column of gold: unjudged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

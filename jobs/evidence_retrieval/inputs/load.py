@@ -29,7 +29,7 @@ from runner.job import InputFile
 if TYPE_CHECKING:
     from jobs.evidence_retrieval.gating.stored import StoredGate
 
-SAMPLE = Path(__file__).parents[1] / "sample"
+SAMPLE = WORDING.file.with_name("sample")
 
 DATA = {
     "posts": "posts.csv",

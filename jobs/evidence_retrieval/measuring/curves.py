@@ -16,12 +16,13 @@ from jobs.evidence_retrieval.measuring.gate import closed_edge
 from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.figures.curves import thinned
-from jobs.metrics.calibration import Bin, reliability
+from jobs.metrics import calibration, selective
+from jobs.metrics.calibration import Bin
 from jobs.metrics.classification import at_threshold, confusion, curve, rates
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.gate import NEG, POS, STATES
 from jobs.metrics.resampled import tpr_of
-from jobs.metrics.selective import RiskCoverage, risk_coverage
+from jobs.metrics.selective import RiskCoverage
 
 BAND_POINTS = 101
 
@@ -119,7 +120,7 @@ def bins(block: Block) -> tuple[Bin, ...]:
     gated, settings = block.gated, block.settings
     if gated is None or not gated.is_probability:
         return ()
-    return reliability(
+    return calibration.reliability(
         gated.y,
         gated.p,
         settings.ece_bins,
@@ -134,7 +135,7 @@ def risk(block: Block) -> RiskCoverage | None:
     if gated is None or not gated.is_probability or not len(gated.y):
         return None
     wrong = at_threshold(gated.p, block.settings.tau) != gated.y
-    return risk_coverage(np.maximum(gated.p, 1 - gated.p), wrong)
+    return selective.risk_coverage(np.maximum(gated.p, 1 - gated.p), wrong)
 
 
 def k_by_state(block: Block) -> dict[str, dict[int, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from jobs.baselines import Baseline
 from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics import mean, ratio
+from jobs.metrics.aggregate import mean, ratio
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
 LOWER = frozenset({"brier"})

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from jobs.evidence_retrieval import verifying
 from jobs.evidence_retrieval.artifacts.columns import PER_QUERY, per_query, rows
 from jobs.evidence_retrieval.artifacts.long import SEPARATOR
 from jobs.evidence_retrieval.importing.forms import stored_pairs
@@ -23,7 +22,12 @@ from jobs.evidence_retrieval.scoring.foreign import (
     unknown_keys,
     without,
 )
-from jobs.evidence_retrieval.verifying import Verification, choices_of, verify
+from jobs.evidence_retrieval.verifying import (
+    COLUMNS,
+    Verification,
+    choices_of,
+    verify,
+)
 from runner.scorecard import Cell, Finding, Scorecard, Table
 
 
@@ -51,7 +55,7 @@ def checked(
     found = replace(found, comparisons=comparisons)
     table = Table(
         name="verification",
-        columns=verifying.COLUMNS,
+        columns=COLUMNS,
         rows=tuple(each.cells for each in found.comparisons),
         caption=f"Stored results recomputed from the rows of {model}: {found.summary}.",
     )

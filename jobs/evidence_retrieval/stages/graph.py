@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+from jobs.metrics.columns import Floats
+
 Method: TypeAlias = Literal["ppr", "label_propagation"]
 
 LIKENESS = 0.7

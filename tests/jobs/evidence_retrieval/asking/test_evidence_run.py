@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from jobs.evidence_retrieval import reading
 from jobs.evidence_retrieval.asking import baseline, plan
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings
 from runner import errors as e
 from runner.clients.client import Call
@@ -42,7 +42,7 @@ class Asking:
     name = "evidence-retrieval"
     version = "1"
     Settings = Settings
-    stages = reading.STAGES
+    stages = STAGES
 
     def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
         return plan.plan(dataset)

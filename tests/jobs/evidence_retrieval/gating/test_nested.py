@@ -10,7 +10,6 @@ import pytest
 
 from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
 from jobs.evidence_retrieval.gating.nested import (
-    UNKNOWN,
     Folds,
     Nested,
     fit_fold,
@@ -21,6 +20,7 @@ from jobs.evidence_retrieval.gating.nested import (
 from jobs.evidence_retrieval.gating.stored import gate_json
 from jobs.evidence_retrieval.gating.thresholds import Targets
 from jobs.evidence_retrieval.inputs.folds import assign_folds
+from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Ints
 
 SPEC = GateSpec(

@@ -13,6 +13,7 @@ from jobs.evidence_retrieval.asking import baseline, plan
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.inputs import load, preparing
+from jobs.evidence_retrieval.outline import OUTLINE
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from jobs.evidence_retrieval.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
@@ -26,7 +27,7 @@ class EvidenceRetrieval(Job):
     """Which sentences of a post are evidence for a criterion, and are there any?"""
 
     name = "evidence-retrieval"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

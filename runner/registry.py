@@ -1,14 +1,31 @@
-"""Finds jobs by entry point, so that the engine imports none and others plug in."""
+"""Finds jobs by entry point, so that the engine imports none and others plug in.
+
+Loading a job imports all that it plans and parses with. What `siftlog jobs` lists is
+therefore declared apart, in an outline that imports nothing else.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, cast
 
 from runner.errors import RunnerError, UsageError
-from runner.job import Job
+
+if TYPE_CHECKING:
+    from runner.job import Job
 
 GROUP = "siftlog.jobs"
+OUTLINES = "siftlog.outlines"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutline:
+    """The version of a job and its stages."""
+
+    version: str
+    stages: Mapping[str, str]  #: the role of each stage by its name, in their order
 
 
 def job_names() -> tuple[str, ...]:
@@ -24,12 +41,31 @@ def load_job(name: str) -> Job:
         RunnerError: its package is broken.
     """
     for point in entry_points(group=GROUP, name=name):
-        try:
-            return cast("Job", point.load())
-        except (ImportError, AttributeError) as error:
-            raise RunnerError(
-                f"Job {name} ({point.value}) cannot be loaded: {error}; "
-                "install its package again."
-            ) from error
+        return cast("Job", _load(point))
     known = ", ".join(job_names()) or "none"
     raise UsageError(f"There is no job {name!r}; installed: {known}.")
+
+
+def job_outline(name: str) -> JobOutline:
+    """The outline that a job declares, or that of the loaded job.
+
+    Raises:
+        UsageError: there is no such job.
+        RunnerError: its package is broken.
+    """
+    for point in entry_points(group=OUTLINES, name=name):
+        return cast("JobOutline", _load(point))
+    job = load_job(name)
+    return JobOutline(
+        version=job.version, stages={stage.name: stage.role for stage in job.stages}
+    )
+
+
+def _load(point: EntryPoint) -> Any:  # noqa: ANN401 - the group says what it is
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise RunnerError(
+            f"Job {point.name} ({point.value}) cannot be loaded: {error}; "
+            "install its package again."
+        ) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices, collector
-from runner.cli.calls import ANY_SETTING
+from runner.cli.choices import ANY_SETTING
 from runner.cli.speech import DONE, raw, record, tell, text
 from runner.cli.words import job_settings, split_words
 

@@ -13,6 +13,7 @@ from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.inputs import load
 from jobs.evidence_retrieval.inputs.preparing import SUBCOMMANDS
+from jobs.evidence_retrieval.outline import OUTLINE
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from jobs.evidence_retrieval.wording import WORDING
@@ -27,7 +28,7 @@ class EvidenceRetrieval(Job):
     """Which sentences of a post are evidence for a criterion, and are there any?"""
 
     name = "evidence-retrieval"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = STAGES
     prompts = WORDING

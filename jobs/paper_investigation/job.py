@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from jobs.paper_investigation import baseline, check, load, plan, reading
 from jobs.paper_investigation import request as asking
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.outline import OUTLINE
 from jobs.paper_investigation.settings import Settings as JobSettings
 from jobs.paper_investigation.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
@@ -23,7 +24,7 @@ class PaperInvestigation(Job):
     """Which variants does a paper study, and does the model understand them?"""
 
     name = "paper-investigation"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

@@ -15,6 +15,7 @@ from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
+from jobs.property_extraction.outline import OUTLINE
 from jobs.property_extraction.settings import Settings as JobSettings
 from jobs.property_extraction.wording import WORDING
 from runner.job import (
@@ -39,7 +40,7 @@ class PropertyExtraction(Job):
     """Which values of which properties does a model find in papers?"""
 
     name = "property-extraction"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

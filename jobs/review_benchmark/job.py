@@ -18,6 +18,7 @@ from jobs.review_benchmark.extracting.asking import plan as extracting_plan
 from jobs.review_benchmark.extracting.asking import request as extracting_asking
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.inputs import load
+from jobs.review_benchmark.outline import OUTLINE
 from jobs.review_benchmark.settings import Settings as JobSettings
 from jobs.review_benchmark.wording import WORDING
 from runner.errors import UsageError
@@ -44,7 +45,7 @@ class ReviewBenchmark(Job):
     """
 
     name = "review-benchmark"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

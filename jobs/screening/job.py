@@ -13,6 +13,7 @@ from jobs.screening.asking import lexical, plan
 from jobs.screening.asking import request as asking
 from jobs.screening.dataset import Dataset
 from jobs.screening.inputs import load
+from jobs.screening.outline import OUTLINE
 from jobs.screening.settings import Settings as JobSettings
 from jobs.screening.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
@@ -26,7 +27,7 @@ class Screening(Job):
     """Which papers should pass screening, and how many would a model lose?"""
 
     name = "screening"
-    version = "2"
+    version = OUTLINE.version
     Settings = JobSettings
     stages = reading.STAGES
     prompts = WORDING

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from store.estimates import STATES
 
 C = TypeVar("C", bound=Callable[..., Any])
+
+ANY_SETTING: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
+"""Context of a command that takes every setting of a job as a flag of its own."""
 
 
 def option(*names: str, **attributes: Any) -> Callable[[C], C]:

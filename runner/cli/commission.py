@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.cli.calls import run
+from runner.cli.run import run
 from runner.cli.words import split_words
 from runner.errors import UsageError
 from runner.job import Job

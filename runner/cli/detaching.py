@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
@@ -30,6 +30,11 @@ PATIENCE_S = 60.0
 
 Leave: TypeAlias = Callable[[RunFolder], None]
 """Called by the child once its run has begun."""
+
+
+def leave_terminal(given: Mapping[str, Any]) -> Leave | None:
+    """With `--detach`: how to leave the terminal; the typed process ends in here."""
+    return detach(as_json=given["as_json"]) if given["detach"] else None
 
 
 def detach(*, as_json: bool) -> Leave:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from runner.cli import choices
-from runner.cli.calls import ANY_SETTING
+from runner.cli.choices import ANY_SETTING
 
 
 @click.command(context_settings=ANY_SETTING)

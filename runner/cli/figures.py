@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from store.spending import dollars
-
 _UNITS_S: Final = (("s", 1.0, 120.0), ("min", 60.0, 7200.0))
 """Unit, its length, and up to what it suits; beyond stand hours."""
 
@@ -25,4 +23,6 @@ def duration(seconds: float) -> str:
 
 def cost(usd: float | None) -> str:
     """Money; an unknown price is never zero."""
+    from store.spending import dollars
+
     return "? (a price is unknown)" if usd is None else dollars(usd)

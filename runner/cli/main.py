@@ -44,10 +44,10 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "run": Verb("runner.cli.calls", "run", "Run a job and score its answers."),
-    "generate": Verb("runner.cli.calls", "generate", "Run a job without scoring it."),
-    "resume": Verb("runner.cli.calls", "resume", "Take an interrupted run up again."),
-    "import": Verb("runner.cli.calls", "import_", "Record work made elsewhere."),
+    "run": Verb("runner.cli.run", "run", "Run a job and score its answers."),
+    "generate": Verb("runner.cli.run", "generate", "Run a job without scoring it."),
+    "resume": Verb("runner.cli.resume", "resume", "Take an interrupted run up again."),
+    "import": Verb("runner.cli.import_", "import_", "Record work made elsewhere."),
     "estimate": Verb(
         "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
     ),
@@ -57,13 +57,13 @@ VERBS = {
     "simulate": Verb(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
     ),
-    "score": Verb("runner.cli.answers", "score", "Score a run's stored answers."),
+    "score": Verb("runner.cli.score", "score", "Score a run's stored answers."),
     "scores": Verb("runner.cli.scorings", "scores", "List a run's scorings."),
-    "explain": Verb("runner.cli.answers", "explain", "Show how one item was judged."),
-    "runs": Verb("runner.cli.looking", "runs", "List the runs."),
-    "status": Verb("runner.cli.looking", "status", "Say how a run stands."),
-    "tasks": Verb("runner.cli.looking", "tasks", "List a run's tasks."),
-    "events": Verb("runner.cli.looking", "events", "List a run's events."),
+    "explain": Verb("runner.cli.explain", "explain", "Show how one item was judged."),
+    "runs": Verb("runner.cli.runs", "runs", "List the runs."),
+    "status": Verb("runner.cli.status", "status", "Say how a run stands."),
+    "tasks": Verb("runner.cli.runs", "tasks", "List a run's tasks."),
+    "events": Verb("runner.cli.runs", "events", "List a run's events."),
     "pause": Verb("runner.cli.control", "pause", "Start no call of a live run."),
     "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
     "cancel": Verb("runner.cli.control", "cancel", "End a run; skip what is open."),
@@ -71,17 +71,19 @@ VERBS = {
     "commands": Verb(
         "runner.cli.control", "commands", "Show or withdraw what was asked of a run."
     ),
-    "limits": Verb("runner.cli.allowances", "limits", "Show or set a run's limits."),
-    "budget": Verb("runner.cli.allowances", "budget", "Show or raise a run's budget."),
+    "limits": Verb("runner.cli.limits", "limits", "Show or set a run's limits."),
+    "budget": Verb("runner.cli.budget", "budget", "Show or raise a run's budget."),
     "export": Verb(
         "runner.cli.exporting", "export", "Write tables, or OpenTelemetry traces."
     ),
     "bundle": Verb(
-        "runner.cli.bundling", "bundle", "Pack a scoring and all behind it in one file."
+        "runner.cli.bundle", "bundle", "Pack a scoring and all behind it in one file."
     ),
     "merge": Verb("runner.cli.merging", "merge", "Merge the logs of a split run."),
     "verify": Verb(
-        "runner.cli.files", "verify", "Check a run's log, or a bundle, from end to end."
+        "runner.cli.verify",
+        "verify",
+        "Check a run's log, or a bundle, from end to end.",
     ),
     "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
     "prompts": Verb(
@@ -90,7 +92,7 @@ VERBS = {
     "models": Verb(
         "runner.cli.models", "models", "List models, their prices and clients."
     ),
-    "jobs": Verb("runner.cli.house", "jobs", "List jobs, or one job's settings."),
+    "jobs": Verb("runner.cli.jobs", "jobs", "List jobs, or one job's settings."),
     "doctor": Verb("runner.cli.doctor", "doctor", "Check this machine and endpoints."),
 }
 

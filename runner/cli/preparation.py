@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from runner.cli import choices, collector
-from runner.cli.calls import ANY_SETTING
+from runner.cli.choices import ANY_SETTING
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 from runner.cli.words import split_words
 

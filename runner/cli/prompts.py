@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import choices
-from runner.cli.calls import ANY_SETTING
+from runner.cli.choices import ANY_SETTING
 from runner.cli.speech import DONE, raw, record, tell
 
 if TYPE_CHECKING:

@@ -10,8 +10,10 @@ import gc
 
 import certifi
 
-import jobs.paper_investigation
-import runner.cli.calls
+import jobs.paper_investigation.job
+import runner.cli.import_
+import runner.cli.resume
+import runner.cli.run
 import runner.cli.sharding
 import runner.clients.openai_compatible
 import runner.launching.launch
@@ -19,8 +21,10 @@ from runner.money.prices import table
 
 LOADED = (
     certifi,
-    jobs.paper_investigation,
-    runner.cli.calls,
+    jobs.paper_investigation.job,
+    runner.cli.import_,
+    runner.cli.resume,
+    runner.cli.run,
     runner.cli.sharding,
     runner.clients.openai_compatible,
     runner.launching.launch,

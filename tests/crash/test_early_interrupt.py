@@ -56,7 +56,7 @@ module.{name} = wrapped
 """
 
 PLACES = {
-    "import of a verb": IMPORTING.format(module="runner.cli.calls"),
+    "import of a verb": IMPORTING.format(module="runner.cli.run"),
     "import of the job": IMPORTING.format(module="jobs.paper_investigation.job"),
     "import that converts": CONVERTING,
     "import of the engine": IMPORTING.format(module="runner.launching.launch"),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
 from runner.scorecard import Metric, Scorecard

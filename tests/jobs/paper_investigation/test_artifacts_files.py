@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.artifacts import file_name
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.importing import importer
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.load import load
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from jobs.metrics import mean, ratio
-from jobs.paper_investigation import job
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.scorecard import ItemValues, Scorecard

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.importing import importer
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.load import SAMPLE, load, with_sample
 from jobs.paper_investigation.request import batch_context
 from jobs.paper_investigation.settings import Settings

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.importing.context import StoredQuestion, encode
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.load import with_sample
 from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.request import batch_context

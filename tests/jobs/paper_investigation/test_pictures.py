@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.paper_investigation import job
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.scoring.pictures import MOST_MODELS
 from jobs.paper_investigation.tallies.study import SIGNIFICANCES
 from jobs.paper_investigation.testing import choice, dataset, study

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from jobs.metrics import holm, mcnemar, round12
-from jobs.paper_investigation import job
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
 from runner.reply import Reply

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, tabulated
 from runner.scorecard import Metric, Scorecard

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from jobs.paper_investigation import job
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, tabulated, written

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.paper_investigation import job
 from jobs.paper_investigation.baseline import baseline
 from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.job import job
 from jobs.paper_investigation.load import load, with_sample
 from jobs.paper_investigation.request import request
 from jobs.paper_investigation.settings import Settings

@@ -1,4 +1,4 @@
-"""The verb about installed jobs."""
+"""The command jobs: lists the installed jobs, or the settings of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runner.cli.speech import DONE, record, text
 @choices.as_json
 def jobs(job_name: str | None, as_json: bool) -> int:
     """List the installed jobs, or the settings of JOB."""
-    from runner.registry import job_names, load_job
+    from runner.registry import job_names, job_outline, load_job
 
     if job_name is not None:
         fields = load_job(job_name).Settings.model_json_schema()["properties"]
@@ -40,17 +40,17 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             text(line)
         return DONE
     for name in job_names():
-        job = load_job(name)
-        stages = [stage.name for stage in job.stages]
+        outline = job_outline(name)
         if as_json:
-            record({"job": name, "version": job.version, "stages": stages})
+            stages = list(outline.stages)
+            record({"job": name, "version": outline.version, "stages": stages})
         else:
             # a role of its own has a flag of its own: --judge-model and the like
             named = (
-                s.name if s.role == "subject" else f"{s.name} ({s.role})"
-                for s in job.stages
+                stage if role == "subject" else f"{stage} ({role})"
+                for stage, role in outline.stages.items()
             )
-            text(f"{name:24} version {job.version:8} stages: {', '.join(named)}")
+            text(f"{name:24} version {outline.version:8} stages: {', '.join(named)}")
     return DONE
 
 

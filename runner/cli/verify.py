@@ -1,12 +1,13 @@
-"""Verbs about files: verify."""
+"""The command verify: checks a run's log, or a bundle, from end to end."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from runner.cli import choices
+from runner.cli import choices, collector
 from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
 
 
@@ -32,8 +33,6 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     Of a BUNDLE, a file that siftlog bundle has made, every member is checked, and its
     scorecard is made again without a network. Nothing is written but temporary files.
     """
-    from dataclasses import asdict
-
     from runner.cli.pace import paced
     from store.clock import SystemClock
     from store.errors import EventsLost
@@ -43,9 +42,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():
-        from runner.cli.bundling import verify_bundle
-
-        return verify_bundle(file, as_json=as_json, time_limit_s=time_limit_s)
+        return _verify_bundle(file, as_json=as_json, time_limit_s=time_limit_s)
     try:
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
@@ -85,4 +82,49 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
         )
         for end in ends:
             text(f"{end.sentence[0].upper()}{end.sentence[1:]}.")
+    return DONE
+
+
+def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
+    """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
+    from runner.bundle.checking import check
+    from runner.cli.pace import paced
+    from runner.cli.session import CLOCK
+
+    collector.calm()
+    until = CLOCK.monotonic() + (time_limit_s or float("inf"))
+    with paced(CLOCK) as progress:
+        found = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
+    manifest, log = found.manifest, found.log
+    if as_json:
+        record(
+            {
+                "bundle": str(path),
+                "run": manifest.run if manifest else None,
+                "scoring": manifest.scoring if manifest else None,
+                "sound": found.is_sound,
+                "members": len(manifest.members) + 1 if manifest else None,
+                "events": log.events if log else None,
+                "commits": log.commits if log else None,
+                "head": manifest.head if manifest else None,
+                "digest": manifest.digest if manifest else None,
+                "partial": manifest.partial if manifest else None,
+                "rebuilt": found.is_rebuilt,
+                "differs": list(found.differs),
+                "faults": [asdict(fault) for fault in found.faults],
+            }
+        )
+    for fault in found.faults:
+        tell(f"siftlog: {path.name}: {fault.where}: {fault.message}")
+    if not found.is_sound or manifest is None or log is None:
+        return CHECK_FAILED
+    if not as_json:
+        text(
+            f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
+            f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
+            f"scorecard.json of scoring {manifest.scoring} came out the same again, "
+            f"without a network"
+        )
+        if manifest.partial:
+            text("partial: the run was unfinished")
     return DONE

@@ -1,14 +1,13 @@
-"""Bundles on the command line: made by `bundle`, checked by `verify`."""
+"""The command bundle: packs a scoring and all behind it in one file."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from runner.cli import choices, collector
-from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+from runner.cli.speech import DONE, record, tell, text
 
 
 @click.command()
@@ -74,49 +73,4 @@ def bundle(
         return DONE
     text(str(made.path))
     text(f"{made.size:,} bytes, SHA-256 {made.sha256}")
-    return DONE
-
-
-def verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
-    """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
-    from runner.bundle.checking import check
-    from runner.cli.pace import paced
-    from runner.cli.session import CLOCK
-
-    collector.calm()
-    until = CLOCK.monotonic() + (time_limit_s or float("inf"))
-    with paced(CLOCK) as progress:
-        found = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
-    manifest, log = found.manifest, found.log
-    if as_json:
-        record(
-            {
-                "bundle": str(path),
-                "run": manifest.run if manifest else None,
-                "scoring": manifest.scoring if manifest else None,
-                "sound": found.is_sound,
-                "members": len(manifest.members) + 1 if manifest else None,
-                "events": log.events if log else None,
-                "commits": log.commits if log else None,
-                "head": manifest.head if manifest else None,
-                "digest": manifest.digest if manifest else None,
-                "partial": manifest.partial if manifest else None,
-                "rebuilt": found.is_rebuilt,
-                "differs": list(found.differs),
-                "faults": [asdict(fault) for fault in found.faults],
-            }
-        )
-    for fault in found.faults:
-        tell(f"siftlog: {path.name}: {fault.where}: {fault.message}")
-    if not found.is_sound or manifest is None or log is None:
-        return CHECK_FAILED
-    if not as_json:
-        text(
-            f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
-            f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
-            f"scorecard.json of scoring {manifest.scoring} came out the same again, "
-            f"without a network"
-        )
-        if manifest.partial:
-            text("partial: the run was unfinished")
     return DONE

@@ -1,0 +1,94 @@
+"""The command explain: shows how one item was judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import choices
+from runner.cli.choices import ANY_SETTING
+from runner.cli.speech import DONE, record, text
+from runner.cli.words import job_settings, split_words
+
+if TYPE_CHECKING:
+    from store.runs import RunFolder
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("what", metavar="RUN|JOB")
+@click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
+@choices.sets
+@choices.runs_dir
+@choices.as_json
+def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
+    """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
+
+    A job that builds data sets explains how an ITEM gets into one, by the options of
+    prepare; without ITEM it chooses. Every setting of the job may be given by its own
+    flag; siftlog jobs JOB lists them. Writes nothing.
+    """
+    from runner.cli import session
+    from runner.errors import UsageError
+    from runner.records import scoring
+    from runner.registry import job_names, load_job
+    from runner.settings import file_lists, switches
+    from store.runs import resolve
+    from store.views import last_seq, open_reader, run_started, scorings
+
+    job = load_job(what) if what in job_names() else None
+    items, flags = split_words(
+        words, *((switches(job), file_lists(job)) if job else ())
+    )
+    by_inputs = getattr(job, "explain_inputs", None)
+    if job is not None and by_inputs is not None:
+        settings = session.with_sample(
+            job, session.typed_settings(job, flags, given, {})
+        )
+        told = by_inputs(settings, tuple(items))
+        if given["as_json"]:
+            record(told.json)
+        else:
+            text(told.text)
+        return DONE
+    if given["as_json"]:
+        raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
+    if not items:
+        raise UsageError(
+            "Name the item to explain, such as a paper's id or POST/CRITERION; "
+            "siftlog tasks RUN lists the items of a run."
+        )
+    if job is not None:
+        settings = session.typed_settings(job, flags, given, {})
+        dataset = job.load(session.startable(job, settings))
+        text(_explainer(job)(dataset, None, tuple(items)))
+        return DONE
+    folder = resolve(given["runs_dir"], what)
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        job = load_job(first.job)
+        typed = job_settings(flags, given["sets"])
+        settings = scoring.effective_settings(job, folder, typed)
+        dataset = job.load(settings)
+        answers = scoring.answers(reader, first, last_seq(reader))
+        text(_explainer(job)(dataset, answers, tuple(items)))
+        _baselines(folder, len(scorings(reader)))
+    return DONE
+
+
+def _baselines(folder: RunFolder, number: int) -> None:
+    """What the last scoring says that models add over trivial baselines, if it does."""
+    from runner.scorecard import BASELINES
+
+    found = folder.scores / str(number) / BASELINES
+    if found.is_file():
+        text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
+
+
+def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface
+    from runner.errors import UsageError
+
+    explainer = getattr(job, "explain", None)
+    if explainer is None:
+        raise UsageError(f"{job.name} has no explain.")
+    return explainer

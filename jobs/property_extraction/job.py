@@ -146,12 +146,11 @@ class PropertyExtraction(Job):
         self, names: frozenset[str], before: Bookable, after: Bookable
     ) -> Booking | None:
         """Rows that a change of aliases gained or lost, booked on one alias each."""
-        from jobs.property_extraction.differing import (  # noqa: PLC0415 - see above
-            booked,
-            is_of_aliases,
+        from jobs.property_extraction.differing.rows import (  # noqa: PLC0415 - see above
+            booked_on_aliases,
         )
 
-        return booked(before, after) if is_of_aliases(names) else None
+        return booked_on_aliases(names, before, after)
 
     @property
     def importer(self) -> Importer:

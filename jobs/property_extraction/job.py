@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jobs.property_extraction import reading
 from jobs.property_extraction.asking import keys, pieces, plan
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.lexical import answer
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs import load
 from jobs.property_extraction.outline import OUTLINE
+from jobs.property_extraction.reading import STAGES
 from jobs.property_extraction.settings import Settings as JobSettings
 from jobs.property_extraction.wording import WORDING
 from runner.job import (
@@ -42,7 +42,7 @@ class PropertyExtraction(Job):
     name = "property-extraction"
     version = OUTLINE.version
     Settings = JobSettings
-    stages = reading.STAGES
+    stages = STAGES
     prompts = WORDING
 
     @property
@@ -50,11 +50,14 @@ class PropertyExtraction(Job):
         self,
     ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
         """What `siftlog prepare property-extraction` builds and checks."""
-        from jobs.property_extraction.preparing import (  # noqa: PLC0415 - see above
-            SUBCOMMANDS,
+        from jobs.property_extraction.aliases.preparing import (  # noqa: PLC0415 - see above
+            prepared_aliases,
+        )
+        from jobs.property_extraction.linting.lint import (  # noqa: PLC0415 - see above
+            lint,
         )
 
-        return SUBCOMMANDS
+        return {"aliases": prepared_aliases, "lint": lint}
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
@@ -113,11 +116,11 @@ class PropertyExtraction(Job):
     ) -> str:
         """Why rows count as they do, and names stand for others; or who said so."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction import (  # noqa: PLC0415 - see above
-                verifying,
+            from jobs.property_extraction.verifying.explained import (  # noqa: PLC0415 - see above
+                explained,
             )
 
-            return verifying.explained(dataset, answers, items)
+            return explained(dataset, answers, items)
         from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
             explain,
         )
@@ -131,11 +134,11 @@ class PropertyExtraction(Job):
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction import (  # noqa: PLC0415 - see above
-                verifying,
+            from jobs.property_extraction.verifying.scorecard import (  # noqa: PLC0415 - see above
+                score_verification,
             )
 
-            return verifying.score(dataset, answers)
+            return score_verification(dataset, answers)
         from jobs.property_extraction.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
@@ -144,12 +147,11 @@ class PropertyExtraction(Job):
         self, names: frozenset[str], before: Bookable, after: Bookable
     ) -> Booking | None:
         """Rows that a change of aliases gained or lost, booked on one alias each."""
-        from jobs.property_extraction.differing import (  # noqa: PLC0415 - see above
-            booked,
-            is_of_aliases,
+        from jobs.property_extraction.differing.rows import (  # noqa: PLC0415 - see above
+            booked_on_aliases,
         )
 
-        return booked(before, after) if is_of_aliases(names) else None
+        return booked_on_aliases(names, before, after)
 
     @property
     def importer(self) -> Importer:

@@ -14,6 +14,7 @@ from jobs.property_extraction.answered import Extraction
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.keys import paper_of, piece_key
 from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.parsing import rows
 from runner.request import ChatRequest
 from runner.task import Answer, TaskSpec
 
@@ -48,9 +49,6 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
     ]
     if not dataset.settings.requote or refno not in dataset.papers:
         return
-    # brings the search for quotes, which a run's first call must not wait for
-    from jobs.property_extraction.parsing import rows  # noqa: PLC0415 - see above
-
     paper = dataset.papers.paper(refno)
     asked = rows.ungrounded(paper, list(rows.mentions(extractions)))
     if asked:

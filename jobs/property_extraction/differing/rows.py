@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry
-from jobs.property_extraction.differing.booking import Alias, Bookable, BookedRow
+from jobs.property_extraction.differing.booking import (
+    Alias,
+    Bookable,
+    BookedRow,
+    booked,
+)
 from jobs.property_extraction.measuring.fate import Fate, Fates
+from runner.scorecard import Booking
 
 SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
 """What decides which aliases act; a change of anything else is booked on none."""
@@ -15,6 +21,13 @@ SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
 def is_of_aliases(names: Collection[str]) -> bool:
     """Whether a change of these settings is one of aliases alone."""
     return bool(names) and SETTINGS.issuperset(names)
+
+
+def booked_on_aliases(
+    names: Collection[str], before: Bookable, after: Bookable
+) -> Booking | None:
+    """The rows that a change of these settings gained or lost; None: of others too."""
+    return booked(before, after) if is_of_aliases(names) else None
 
 
 def bookable(fates: Fates) -> Bookable:

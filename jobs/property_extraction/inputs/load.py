@@ -38,7 +38,7 @@ from runner.errors import UsageError
 from runner.fingerprint import input_hashes
 from runner.job import InputFile
 
-SAMPLE = Path(__file__).parents[1] / "sample"
+SAMPLE = WORDING.file.with_name("sample")
 
 RULES = ("truth", "rubric", "clusters", "space_groups", "unit_table", "aliases")
 """The inputs by which rows are scored."""

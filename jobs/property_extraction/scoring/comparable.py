@@ -11,8 +11,6 @@ from jobs.property_extraction.measuring.rates import WORDS
 from jobs.property_extraction.measuring.results import Column
 from runner.scorecard import Comparable, ItemValues
 
-"""Where the part of a definition begins that is about its interval."""
-
 
 def comparable(column: Column) -> Comparable:
     """Makers of the values of a model's headline metrics, by path."""

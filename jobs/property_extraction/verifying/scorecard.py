@@ -14,7 +14,7 @@ from runner.job import Answers
 from runner.scorecard import Scorecard
 
 
-def score(dataset: Dataset, answers: Answers) -> Scorecard:
+def score_verification(dataset: Dataset, answers: Answers) -> Scorecard:
     """All metrics and tables of a run that verifies names; pure."""
     verification = verification_of(dataset, answers)
     return Scorecard(

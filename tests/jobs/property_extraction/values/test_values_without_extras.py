@@ -104,15 +104,14 @@ def test_compositions_can_be_left_out_where_pymatgen_is_installed() -> None:
 
 LAZY = """
 import sys
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.settings import Settings
-from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.job import job
 from jobs.property_extraction.row import Prediction, TruthRow
+from jobs.property_extraction.values.comparer import Comparer
 
-by = Comparer(Settings())
+by = Comparer(job.Settings())
 one = Prediction(refno="A", name="shape", value="film", unit="Oe")
 other = TruthRow(refno="A", name="shape", value="Film", unit="T")
-assert by.compare(Kind.CATEGORICAL, "shape", one, other).match
+assert by.compare("categorical", "shape", one, other).match
 print(sorted({"pint", "gemmi", "pymatgen"} & set(sys.modules)))
 """
 

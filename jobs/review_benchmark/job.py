@@ -129,11 +129,11 @@ class ReviewBenchmark(Job):
     def score(self, dataset: Dataset | Extract, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
         if isinstance(dataset, Extract):
-            from jobs.review_benchmark.extracting.result import (  # noqa: PLC0415 - see above
-                scorecard,
+            from jobs.review_benchmark.extracting.result.scorecard import (  # noqa: PLC0415 - see above
+                score as score_extraction,
             )
 
-            return scorecard.score(dataset, answers)
+            return score_extraction(dataset, answers)
         from jobs.review_benchmark.scoring import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from importlib.resources import files
 from pathlib import Path
 
 from jobs.counted import counted
@@ -19,7 +20,7 @@ from jobs.sampling import draw, report
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
-SAMPLE = Path(__file__).parents[1] / "sample"
+SAMPLE = Path(str(files("jobs.review_benchmark"))) / "sample"
 
 
 def with_sample(settings: Settings) -> Settings:

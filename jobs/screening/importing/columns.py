@@ -160,16 +160,16 @@ def _layout(
 def _recognised(path: Path, names: Sequence[str]) -> dict[str, str]:
     """Fields by the known other names of their columns."""
     found = {}
-    for field, others in KNOWN.items():
-        there = [name for name in others if name in names]
-        if field in names or not there:
+    for name, others in KNOWN.items():
+        there = [other for other in others if other in names]
+        if name in names or not there:
             continue
         if len(there) > 1:
             raise DatasetError(
-                f"{path.name}: {listed(there)} could each be {field} (say which with "
-                f"--map {there[0]}={field})."
+                f"{path.name}: {listed(there)} could each be {name} (say which with "
+                f"--map {there[0]}={name})."
             )
-        found[there[0]] = field
+        found[there[0]] = name
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 from jobs.counted import counted
@@ -19,7 +20,7 @@ from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.scorecard import Finding
 
-SAMPLE = Path(__file__).parents[1] / "sample"
+SAMPLE = Path(str(files("jobs.screening"))) / "sample"
 
 NAMED = ("tables", "reviews", "references", "papers", "records")
 """The settings that name what a set is drawn from."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
 def cosines(first: Floats, second: Floats) -> Floats:
@@ -19,6 +20,8 @@ def cosines(first: Floats, second: Floats) -> Floats:
 
 
 def _units(rows: Floats) -> Floats:
+    import numpy as np  # noqa: PLC0415 - the other lexical stages do without it
+
     # by the largest entry first: squares of very small or large numbers would vanish
     scaled = rows / np.abs(rows).max(axis=1, keepdims=True)
     units: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -12,7 +12,7 @@ from jobs.comparison.labelling import Alike
 from jobs.comparison.matching import Drawing, Match, Side, by_item, family
 from jobs.comparison.pairing import ItemGap
 from jobs.metrics import Agreement
-from runner.scorecard import Cell
+from runner.scorecard import Cell as TableCell
 
 SCHEMA = 3
 """Of what `--json` prints.
@@ -135,7 +135,7 @@ COLUMNS = (
 """Of the file that `--csv` writes."""
 
 
-def rows(made: Sequence[Match]) -> Iterator[tuple[Cell, ...]]:
+def rows(made: Sequence[Match]) -> Iterator[tuple[TableCell, ...]]:
     """One row a metric and match, below `COLUMNS`."""
     yield COLUMNS
     for match in made:
@@ -147,7 +147,7 @@ ITEM_COLUMNS = (*SIDES, "metric", "item", "cluster", "a", "b", "difference", "ou
 """Of the file that `--out` writes."""
 
 
-def item_rows(made: Sequence[Match], path: str) -> Iterator[tuple[Cell, ...]]:
+def item_rows(made: Sequence[Match], path: str) -> Iterator[tuple[TableCell, ...]]:
     """One row an item and match, below `ITEM_COLUMNS`; all that both sides have.
 
     Raises:
@@ -166,11 +166,11 @@ _OUTCOMES = {1: "win", 0: "tie", -1: "loss"}
 """Of B."""
 
 
-def _keys(match: Match) -> tuple[Cell, ...]:
+def _keys(match: Match) -> tuple[TableCell, ...]:
     return (*match.a.key, *match.b.key)
 
 
-def _row(each: Compared) -> tuple[Cell, ...]:
+def _row(each: Compared) -> tuple[TableCell, ...]:
     gap, overlap, standing, met = (
         each.gap,
         each.overlap,

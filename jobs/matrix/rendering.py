@@ -9,7 +9,7 @@ from typing import Any
 from jobs.matrix.standing import Standing
 from jobs.report.wording import number
 from runner.cli.folding import in_columns
-from runner.scorecard import Cell
+from runner.scorecard import Cell as TableCell
 from runner.typeset import Cell as Typeset
 from runner.typeset import Column, Sheet
 from store.spending import dollars
@@ -111,7 +111,7 @@ def pairs(found: Sequence[Standing]) -> Iterator[tuple[str, str]]:
             yield runs[0], runs[1]
 
 
-def rows(found: Sequence[Standing]) -> Iterator[tuple[Cell, ...]]:
+def rows(found: Sequence[Standing]) -> Iterator[tuple[TableCell, ...]]:
     """The lines of `comparison.csv`."""
     yield COLUMNS
     for one in found:

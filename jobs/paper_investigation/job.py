@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import baseline, check, load, plan, reading
+from jobs.paper_investigation import baseline, check, load, plan
 from jobs.paper_investigation import request as asking
 from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.outline import OUTLINE
+from jobs.paper_investigation.reading import STAGES
 from jobs.paper_investigation.settings import Settings as JobSettings
 from jobs.paper_investigation.wording import WORDING
 from runner.job import Answers, Importer, InputFile, Job, Prepared
@@ -26,7 +27,7 @@ class PaperInvestigation(Job):
     name = "paper-investigation"
     version = OUTLINE.version
     Settings = JobSettings
-    stages = reading.STAGES
+    stages = STAGES
     prompts = WORDING
     prepare: Mapping[str, Callable[[JobSettings], Prepared]] = {"check": check.check}
 

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import ParseError
 
-from defusedxml.common import DefusedXmlException, DTDForbidden
-from defusedxml.ElementTree import DefusedXMLParser
-
 from runner.errors import DatasetError
 
 REFERENCES: Final = frozenset({"ref", "mixed-citation", "element-citation", "citation"})
@@ -33,6 +30,10 @@ def xml_text(path: Path) -> str:
     Raises:
         DatasetError: it is not well formed, or declares entities or attributes.
     """
+    # brings a parser, and other kinds of documents need none
+    from defusedxml.common import DefusedXmlException  # noqa: PLC0415 - see above
+    from defusedxml.ElementTree import DefusedXMLParser  # noqa: PLC0415 - see above
+
     lines = _Lines()
     parser = DefusedXMLParser(target=lines)
     parser.parser.StartDoctypeDeclHandler = _guarded
@@ -61,6 +62,8 @@ def _guarded(name: str, sysid: str, pubid: str, has_internal_subset: int) -> Non
     The default of an attribute can grow as an entity can.
     """
     if has_internal_subset:
+        from defusedxml.common import DTDForbidden  # noqa: PLC0415 - see above
+
         raise DTDForbidden(name, sysid, pubid)
 
 

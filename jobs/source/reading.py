@@ -7,6 +7,7 @@ from typing import Final
 
 from jobs.source.cleaning import PAGE, cleaned
 from jobs.source.document import Document
+from jobs.source.markup import xml_text
 from jobs.source.pdf import pdf_pages
 from runner.errors import DatasetError
 
@@ -33,10 +34,6 @@ def read_document(path: Path) -> Document:
         case ".txt":
             pages = _text(path).split(PAGE)
         case ".xml":
-            from jobs.source.markup import (  # noqa: PLC0415 - brings a parser
-                xml_text,
-            )
-
             pages = [xml_text(path)]
         case suffix:
             raise DatasetError(

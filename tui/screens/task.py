@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from tui.drawing.format import task_name
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.tables.task_columns import task_name
 from tui.sources.tasks import TaskSource
 from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import TooSmall

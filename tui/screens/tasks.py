@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 from store.printable import printable
 from store.query import Query
 from store.views import Order
-from tui.drawing.format import count
-from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.drawing.format import count, task_name
+from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns
 from tui.lists.task_lister import TaskLister
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu

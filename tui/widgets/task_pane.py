@@ -19,11 +19,11 @@ from textual.worker import Worker
 
 from store.errors import StoreError
 from store.task import TaskState
-from tui.drawing.format import money
+from tui.drawing.format import money, task_name
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.score_text import score_text
 from tui.drawing.tables.attempt_columns import attempt_columns, time_of_day
-from tui.drawing.tables.task_columns import ailment, state_words, task_name
+from tui.drawing.tables.task_columns import ailment, state_words
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
 from tui.sources.tasks import TaskSource

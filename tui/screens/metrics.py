@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from store.errors import StoreError
-from store.estimates import US_PER_S
 from store.printable import printable
+from store.sums import US_PER_S
 from tui.drawing.format import duration
 from tui.drawing.plot import columns_in
 from tui.drawing.run.course import SERIES, Course, chart, figures, moment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from store.clock import Clock
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 from store.task import TaskState
 from store.views import Order, Score
 from tui.drawing.format import UNKNOWN, count, duration, latency, money, task_name

@@ -11,10 +11,10 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from store.estimates import US_PER_S
 from store.events import AttemptAnswered, AttemptFailed
 from store.reading import event_in, last_seq
 from store.statements import SQL
+from store.sums import US_PER_S
 
 KEPT = 1_000
 """Answers that percentiles of the present are taken over."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-US_PER_S = 1_000_000
+from store.sums import US_PER_S
+
 #: Ages of the heartbeat, which beats once a second.
 LIVE_S = 3.0
 LOST_S = 15.0

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 
 from store.errors import QueryError
 from store.events import KINDS
@@ -94,14 +95,10 @@ def _task(operator: str, value: str, at: int) -> Term:
     return Term(condition="event_task", parameters=(number,))
 
 
-def _name(key: str, times: int = 1) -> Reader:
-    """A reader of keys with names as values."""
-
-    def read(operator: str, value: str, at: int) -> Term:
-        only_colon(key, operator, at)
-        return Term(condition=f"event_{key}", parameters=(value,) * times)
-
-    return read
+def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
+    """The term of a key with names as values."""
+    only_colon(key, operator, at)
+    return Term(condition=f"event_{key}", parameters=(value,) * times)
 
 
 def _err(operator: str, value: str, at: int) -> Term:
@@ -119,10 +116,10 @@ def _item(operator: str, value: str, at: int) -> Term:
 EVENT_KEYS: Mapping[str, Reader] = {
     "kind": _kind,
     "task": _task,
-    "stage": _name("stage"),
-    "model": _name("model", times=2),
+    "stage": partial(_name, "stage"),
+    "model": partial(_name, "model", times=2),
     "item": _item,
     "err": _err,
-    "reason": _name("reason"),
+    "reason": partial(_name, "reason"),
 }
 """Every key of the language, with what reads its values."""

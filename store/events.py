@@ -359,13 +359,16 @@ Event: TypeAlias = (
 )
 
 
+_WORDS = re.compile(r"(?<!^)(?=[A-Z])")
+KINDS: dict[str, type[Event]] = {
+    _WORDS.sub("_", event.__name__).lower(): event for event in Event.__args__
+}
+NAMES: dict[type[Event], str] = {event: kind for kind, event in KINDS.items()}
+
+
 def kind_of(event_type: type[Event]) -> str:
     """The stored name of an event class: `AttemptStarted` is `attempt_started`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
-
-
-KINDS: dict[str, type[Event]] = {kind_of(t): t for t in Event.__args__}
-NAMES: dict[type[Event], str] = {event: kind for kind, event in KINDS.items()}
+    return NAMES[event_type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

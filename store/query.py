@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from store.errors import QueryError
@@ -195,16 +196,12 @@ def _item(operator: str, value: str, at: int) -> Term:
     return Term(condition="item", parameters=(like(value),))
 
 
-def _name(key: str, times: int = 1) -> Reader:
-    """A reader of keys with names as values; `*` stands for any."""
-
-    def read(operator: str, value: str, at: int) -> Term:
-        only_colon(key, operator, at)
-        if value == "*":
-            return Term(condition=f"{key}_any")
-        return Term(condition=key, parameters=(value,) * times)
-
-    return read
+def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
+    """The term of a key with names as values; `*` stands for any."""
+    only_colon(key, operator, at)
+    if value == "*":
+        return Term(condition=f"{key}_any")
+    return Term(condition=key, parameters=(value,) * times)
 
 
 def _latency(operator: str, value: str, at: int) -> Term:
@@ -246,12 +243,12 @@ def _attempts(operator: str, value: str, at: int) -> Term:
 
 KEYS: Mapping[str, Reader] = {
     "state": _state,
-    "stage": _name("stage"),
-    "model": _name("model"),
+    "stage": partial(_name, "stage"),
+    "model": partial(_name, "model"),
     "item": _item,
-    "err": _name("err"),
-    "parse": _name("parse"),
-    "reason": _name("reason", times=2),
+    "err": partial(_name, "err"),
+    "parse": partial(_name, "parse"),
+    "reason": partial(_name, "reason", times=2),
     "latency": _latency,
     "cost": _cost,
     "attempts": _attempts,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from store.served import PREFIX
 from store.spending import dollars
 from store.statements import SQL
 
@@ -113,4 +117,48 @@ def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
             unparsed,
             failed,
         ) in conn.execute(SQL["reply_shares"]).fetchall()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCount:
+    """Answers of one model by one field of what served them."""
+
+    model: str  #: as it was asked for
+    field: str  #: of `COUNTED`
+    answers: Mapping[str, int]
+    """By name, the most frequent first; under the empty name those that came after the
+    first 200 names of the run."""
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether more than one served it."""
+        return len(self.answers) > 1
+
+    def __str__(self) -> str:
+        """One sentence without its end."""
+        shown = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
+        rest = len(shown) - SHOWN
+        if rest > 0:
+            shown = [*shown[:SHOWN], f"and {rest:,} more"]
+        return f"{self.model}: {len(self.answers):,} {self.field}s ({', '.join(shown)})"
+
+
+SHOWN: Final = 4
+"""Names in a sentence, at most."""
+
+
+def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount, ...]:
+    """What served a run, by model and field.
+
+    Args:
+        counted: words of `served_keys` with the answers that were counted under them.
+    """
+    names: dict[tuple[str, str], Counter[str]] = {}
+    for what, word, n in counted:
+        model, _, name = word.partition("\n")
+        names.setdefault((model, what.removeprefix(PREFIX)), Counter())[name] += n
+    return tuple(
+        ServedCount(model=model, field=field, answers=dict(each.most_common()))
+        for (model, field), each in sorted(names.items())
     )

@@ -7,8 +7,7 @@ was charged. All of it is recorded as the reply says it, and nothing is inferred
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,34 +44,6 @@ PREFIX: Final = "served "
 """Begins the words under which the projections count them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedCount:
-    """Answers of one model by one field of what served them."""
-
-    model: str  #: as it was asked for
-    field: str  #: of `COUNTED`
-    answers: Mapping[str, int]
-    """By name, the most frequent first; under the empty name those that came after the
-    first 200 names of the run."""
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether more than one served it."""
-        return len(self.answers) > 1
-
-    def __str__(self) -> str:
-        """One sentence without its end."""
-        shown = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
-        rest = len(shown) - SHOWN
-        if rest > 0:
-            shown = [*shown[:SHOWN], f"and {rest:,} more"]
-        return f"{self.model}: {len(self.answers):,} {self.field}s ({', '.join(shown)})"
-
-
-SHOWN: Final = 4
-"""Names in a sentence, at most."""
-
-
 def served_keys(model: str, served: Served | None) -> Iterator[tuple[str, str]]:
     """Under what the projections count an answer of *model*."""
     if served is not None:
@@ -80,22 +51,6 @@ def served_keys(model: str, served: Served | None) -> Iterator[tuple[str, str]]:
             name = getattr(served, field)
             if name is not None:
                 yield f"{PREFIX}{field}", f"{model}\n{name}"
-
-
-def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount, ...]:
-    """What served a run, by model and field.
-
-    Args:
-        counted: words of `served_keys` with the answers that were counted under them.
-    """
-    names: dict[tuple[str, str], Counter[str]] = {}
-    for what, word, n in counted:
-        model, _, name = word.partition("\n")
-        names.setdefault((model, what.removeprefix(PREFIX)), Counter())[name] += n
-    return tuple(
-        ServedCount(model=model, field=field, answers=dict(each.most_common()))
-        for (model, field), each in sorted(names.items())
-    )
 
 
 def differs(ours_usd: float, charged_usd: float) -> bool:

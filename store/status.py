@@ -20,8 +20,14 @@ from store.pauses import Pause, paused_by, pauses
 from store.projections import load_run_state
 from store.reading import event_in, last_seq, recorded_rows
 from store.refused import ParameterRefused
-from store.replies import Billing, ReplyShares, reply_shares
-from store.served import PREFIX, ServedCount, served_counts
+from store.replies import (
+    Billing,
+    ReplyShares,
+    ServedCount,
+    reply_shares,
+    served_counts,
+)
+from store.served import PREFIX
 from store.spending import spending
 from store.statements import SQL
 from store.sums import BUCKET_RATIO

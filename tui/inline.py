@@ -21,7 +21,7 @@ from tui.sources.run import Source
 from tui.sources.sight import Snapshot, Trouble
 from tui.terminal.pace import Pace
 from tui.terminal.shell import Shell
-from tui.widgets.panel import Said
+from tui.widgets.panel import TextBlock
 
 
 class InlineScreen(Screen[None]):
@@ -31,7 +31,7 @@ class InlineScreen(Screen[None]):
         super().__init__()
         self._source = source
         self._glyphs = glyphs
-        self._said = Said("brief", glyphs)
+        self._said = TextBlock("brief", glyphs)
         self.snapshot: Snapshot | None = None  #: what was seen last
 
     def compose(self) -> ComposeResult:

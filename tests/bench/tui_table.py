@@ -35,7 +35,7 @@ from tui.lists.pages import Move, Viewport
 from tui.screens.tasks import TasksScreen
 from tui.sources.tasks import LogTasks
 from tui.watched import Sources, Watched
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 BLOCK = 10_000
 SIZE = (120, 40)
@@ -116,7 +116,7 @@ async def _screen(folder: RunFolder, count: int) -> list[Row]:
     screen = TasksScreen(watched)
     began = time.perf_counter()
     async with TasksApp(screen).run_test(size=SIZE) as pilot:
-        table = screen.query_one("#tasks", Table)
+        table = screen.query_one("#tasks", PagedTable)
         await _until_drawn(table)
         first_ms = (time.perf_counter() - began) * 1000
         rng = random.Random(5)
@@ -144,32 +144,32 @@ async def _screen(folder: RunFolder, count: int) -> list[Row]:
     ]
 
 
-async def _until_drawn(table: Table) -> None:
+async def _until_drawn(table: PagedTable) -> None:
     """Wait for the rows in view, then draw the screen's lines."""
     while not _is_read(table):  # noqa: ASYNC110 - a bench sees it as a person does
         await asyncio.sleep(0.0005)
     _draw(table)
 
 
-def _is_read(table: Table) -> bool:
+def _is_read(table: PagedTable) -> bool:
     top = table.scroll_offset.y
     last = min(len(table.numbers), top + table.size.height - 1)
     return last > top and all(table._pages.row(at) for at in range(top, last))
 
 
-def _draw(table: Table) -> None:
+def _draw(table: PagedTable) -> None:
     for y in range(table.size.height):
         table.render_line(y)
 
 
-async def _keyed(table: Table, move: str) -> float:
+async def _keyed(table: PagedTable, move: str) -> float:
     began = time.perf_counter()
     table.action_move(move)
     await _until_drawn(table)
     return (time.perf_counter() - began) * 1000
 
 
-async def _jumped(table: Table, position: int) -> float:
+async def _jumped(table: PagedTable, position: int) -> float:
     height = table.size.height - 1
     began = time.perf_counter()
     viewport = Viewport(position, position).moved(Move.UP, len(table.numbers), height)
@@ -178,7 +178,7 @@ async def _jumped(table: Table, position: int) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-async def _cpu_of_lines(pilot: Pilot[None], table: Table) -> float:
+async def _cpu_of_lines(pilot: Pilot[None], table: PagedTable) -> float:
     await pilot.pause()
     began = time.process_time()
     for _ in range(50):

@@ -11,8 +11,8 @@ from store.events import (
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
-    ParameterRefused,
 )
+from store.refused import ParameterRefused
 from store.runs import RunFolder
 from store.task import pico
 from store.views import events, open_reader, payload

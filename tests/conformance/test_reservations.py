@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.money.bounds import LEAST_LEARNED
-from store.events import AttemptStarted, Event, ParameterRefused
+from store.events import AttemptStarted, Event
+from store.refused import ParameterRefused
 from store.runs import RunFolder
 from store.task import pico
 from store.views import events, open_reader

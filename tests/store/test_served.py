@@ -6,7 +6,8 @@ from pathlib import Path
 
 from store.events import AttemptAnswered, AttemptStarted, Entry, Event, TasksPlanned
 from store.manifest import PlannedTask, manifest_bytes
-from store.served import Served, ServedCount, differs
+from store.replies import ServedCount
+from store.served import Served, differs
 from store.verify import verify
 from store.views import Status, open_reader, status
 from tests.store.logs import written

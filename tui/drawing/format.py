@@ -109,3 +109,12 @@ def money(usd: float | None) -> str:
     ('$212.40', '$0.0021', '?')
     """
     return f"${usd:,.2f}" if usd is not None and usd >= 1 else dollars(usd)
+
+
+def task_name(task: int) -> str:
+    """How a task is called; filters and retries understand it.
+
+    >>> task_name(41_882)
+    'T-0041882'
+    """
+    return f"T-{task:07}"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from store.estimates import US_PER_S
 from store.forecast import Span
 from store.printable import printable
+from store.sums import US_PER_S
 from tui.drawing.format import UNKNOWN, count, duration, money
 from tui.sources.sight import Snapshot
 

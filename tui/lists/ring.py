@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
-from store.estimates import US_PER_S
 from store.events import Recorded
+from store.sums import US_PER_S
 from store.views import Stretch
 
 LINES = 2_000

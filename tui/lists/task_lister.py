@@ -14,7 +14,7 @@ from tui.lists.pages import PAGE
 from tui.lists.task_list import TaskList
 from tui.sources.task_lines import TaskLine
 from tui.sources.tasks import Names, TaskSource
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 STEP = 10_000
 """Numbers of a list's later steps; the first is one page, at once."""
@@ -27,7 +27,7 @@ class TaskLister:
     """
 
     def __init__(
-        self, source: TaskSource, table: Table[TaskLine], say: Callable[[], None]
+        self, source: TaskSource, table: PagedTable[TaskLine], say: Callable[[], None]
     ) -> None:
         """A list of everything, of which nothing has been read.
 

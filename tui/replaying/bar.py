@@ -11,10 +11,10 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.words import utc
 from tui.replaying.playhead import speed_told
 from tui.replaying.replay import Replay
-from tui.widgets.panel import Said
+from tui.widgets.panel import TextBlock
 
 
-class ReplayBar(Said):
+class ReplayBar(TextBlock):
     """Says where a replay stands."""
 
     DEFAULT_CSS = """

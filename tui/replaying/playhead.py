@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, math.inf)
 """That the keys lead to; the last is as fast as events can be read."""

@@ -23,7 +23,7 @@ from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row,
 from tui.sources.requests import Requests
 from tui.watched import Watched
 from tui.widgets.key_line import KeyLine
-from tui.widgets.panel import Said, TooSmall
+from tui.widgets.panel import TextBlock, TooSmall
 
 SHOWN = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
@@ -81,7 +81,7 @@ class CommandsScreen(Screen[None]):
         self._shown: list[Content] = []
         self._options = OptionList(id="requests", markup=False)
         self._heading, self._columns, self._full, self._nothing = (
-            Said(name, self._glyphs)
+            TextBlock(name, self._glyphs)
             for name in ("heading", "columns", "full", "nothing")
         )
 

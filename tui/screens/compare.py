@@ -29,10 +29,10 @@ from tui.widgets.asking import Asking
 from tui.widgets.choosing import Choosing
 from tui.widgets.grouped_table import GroupedTable
 from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.narrowed import Narrowed
-from tui.widgets.panel import Said, TooSmall
-from tui.widgets.table import Table
+from tui.widgets.line import TextLine
+from tui.widgets.narrowed import FilteredTable
+from tui.widgets.panel import TextBlock, TooSmall
+from tui.widgets.table import PagedTable
 from tui.widgets.text_view import TextView
 
 CHECK_S = 5.0
@@ -94,22 +94,22 @@ class CompareScreen(Screen[None]):
         self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
         self._checked = self._clock.monotonic()
         self._view = View.CHOICES
-        self._head = Line(self._glyphs, id="head")
-        self._foot = Line(self._glyphs, id="foot", is_rule=True)
+        self._head = TextLine(self._glyphs, id="head")
+        self._foot = TextLine(self._glyphs, id="foot", is_rule=True)
         self._asking = Asking("said", self._glyphs, self._clock)
         self._notes, self._about = (
-            Said(name, self._glyphs) for name in ("notes", "row")
+            TextBlock(name, self._glyphs) for name in ("notes", "row")
         )
         choices = View.CHOICES.value
         self._choices = Choosing(watched, self._reference, id=choices)
-        self._metrics = Narrowed(
+        self._metrics = FilteredTable(
             GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
             drawing.rows_wanted,
             "a part of a metric's name",
             id=View.METRICS.value,
         )
-        self._items = Narrowed(
-            Table(drawing.ITEM_COLUMNS, self._glyphs),
+        self._items = FilteredTable(
+            PagedTable(drawing.ITEM_COLUMNS, self._glyphs),
             drawing.items_wanted,
             "a part of an item's key",
             id=View.ITEMS.value,
@@ -145,9 +145,9 @@ class CompareScreen(Screen[None]):
         self._tell()
 
     @property
-    def _pane(self) -> Narrowed[Any] | None:
+    def _pane(self) -> FilteredTable[Any] | None:
         """What is listed in this view; None: a text is shown."""
-        panes: Mapping[View, Narrowed[Any]] = {
+        panes: Mapping[View, FilteredTable[Any]] = {
             View.CHOICES: self._choices,
             View.METRICS: self._metrics,
             View.ITEMS: self._items,
@@ -254,7 +254,7 @@ class CompareScreen(Screen[None]):
 
     # What happens
 
-    @on(Table.Moved)
+    @on(PagedTable.Moved)
     def _moved(self) -> None:
         self._tell_row()
 
@@ -274,8 +274,8 @@ class CompareScreen(Screen[None]):
             self._front.focus()  # it was lost with what was hidden
         self.look()
 
-    @on(Table.Chosen)
-    def _chosen(self, message: Table.Chosen) -> None:
+    @on(PagedTable.Chosen)
+    def _chosen(self, message: PagedTable.Chosen) -> None:
         match message.table.row:
             case drawing.Row(shown=None, pair=pair) if self._comparison is not None:
                 self._more.show(words_of.more(self._comparison.compared, pair))

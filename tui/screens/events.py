@@ -27,9 +27,9 @@ from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import EVENTS, FilterField
 from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.panel import TooSmall
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 
 class EventsScreen(FilteredScreen):
@@ -71,14 +71,14 @@ class EventsScreen(FilteredScreen):
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with an event beside it, the foot."""
         glyphs = self._watched.glyphs
-        yield Line(glyphs, id="head")
+        yield TextLine(glyphs, id="head")
         yield FilterField(self._memory, EVENTS, id="filter")
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield EventTable(event_columns(), glyphs, id="events")
             yield self._new_pane()
         yield TooSmall(glyphs)
-        yield Line(glyphs, id="foot", is_rule=True)
+        yield TextLine(glyphs, id="foot", is_rule=True)
         yield KeyLine(glyphs)
 
     def on_mount(self) -> None:
@@ -141,11 +141,11 @@ class EventsScreen(FilteredScreen):
     def _say(self) -> None:
         tail = self._tail
         head = f"EVENTS {self._source.run_id}"
-        self.query_one("#head", Line).say(head, tail.heading)
+        self.query_one("#head", TextLine).say(head, tail.heading)
         self._table.explain(tail.emptiness)
         row = self._table.row
         when = utc(row.recorded.ts_us) if row is not None else ""
-        self.query_one("#foot", Line).say(tail.foot, when)
+        self.query_one("#foot", TextLine).say(tail.foot, when)
 
     # Reading
 
@@ -182,7 +182,7 @@ class EventsScreen(FilteredScreen):
 
     # What happens
 
-    @on(Table.Moved, "#events")
+    @on(PagedTable.Moved, "#events")
     def _moved(self) -> None:
         self._reader.notice()
         self._say()
@@ -203,7 +203,7 @@ class EventsScreen(FilteredScreen):
     def _end_wanted(self, message: EventTable.EndWanted) -> None:
         self._work(self._to_end if message.is_last else self._to_beginning, "read")
 
-    @on(Table.Chosen, "#events")
+    @on(PagedTable.Chosen, "#events")
     def _open(self) -> None:
         line = self._table.row
         if line is None:

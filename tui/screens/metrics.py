@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from store.errors import StoreError
-from store.estimates import US_PER_S
 from store.printable import printable
+from store.sums import US_PER_S
 from tui.drawing.format import duration
 from tui.drawing.plot import columns_in
 from tui.drawing.run.course import SERIES, Course, chart, figures, moment
@@ -27,8 +27,8 @@ from tui.sources.sight import ENDED, Snapshot, Trouble
 from tui.watched import Watched
 from tui.widgets.headline_panel import HeadlinePanel
 from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
-from tui.widgets.panel import Panel, Said, TooSmall
+from tui.widgets.line import TextLine
+from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 
 WINDOWS: tuple[tuple[int | None, str], ...] = (
     (15, "last 15 min"),
@@ -53,21 +53,21 @@ class MetricsScreen(Screen[None]):
         height: 1fr; layout: grid; grid-size: 2 3; grid-rows: 1fr;
     }
     MetricsScreen #why { display: none; height: auto; padding: 1 2; }
-    MetricsScreen Panel {
+    MetricsScreen TitledPanel {
         border: round $foreground 25%;
         border-title-color: $accent;
         border-title-style: bold;
         padding: 0 1;
     }
-    MetricsScreen #charts Panel { height: 100%; }
-    MetricsScreen.-ascii Panel { border: ascii $state-queued; }
+    MetricsScreen #charts TitledPanel { height: 100%; }
+    MetricsScreen.-ascii TitledPanel { border: ascii $state-queued; }
     MetricsScreen #headline { height: 25%; min-height: 6; }
     MetricsScreen #moment { color: $state-waiting; }
 
     MetricsScreen.-wide #tabs, MetricsScreen.-middle #tabs { display: none; }
     MetricsScreen.-small #charts { grid-size: 1 1; }
-    MetricsScreen.-small Panel { display: none; }
-    MetricsScreen.-small Panel.-current { display: block; }
+    MetricsScreen.-small TitledPanel { display: none; }
+    MetricsScreen.-small TitledPanel.-current { display: block; }
     MetricsScreen.-small.-scores #charts { display: none; }
     MetricsScreen.-small #headline { height: 1fr; }
 
@@ -114,7 +114,7 @@ class MetricsScreen(Screen[None]):
         self._cursor = TimeCursor()
         self._part = 0
         self._charts = {
-            series.name: Panel(
+            series.name: TitledPanel(
                 partial(chart, series), series.title, glyphs, series.name
             )
             for series in SERIES
@@ -126,10 +126,10 @@ class MetricsScreen(Screen[None]):
             _HEADLINE,
         )
         self._head, self._figures, self._moment = (
-            Line(glyphs, id=name) for name in ("head", "figures", "moment")
+            TextLine(glyphs, id=name) for name in ("head", "figures", "moment")
         )
         self._tabs, self._why, self._trouble, self._age = (
-            Said(name, glyphs) for name in ("tabs", "why", "trouble", "age")
+            TextBlock(name, glyphs) for name in ("tabs", "why", "trouble", "age")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
 

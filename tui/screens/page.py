@@ -12,7 +12,7 @@ from textual.screen import Screen
 from tui.drawing.glyphs import Glyphs
 from tui.terminal.keeping import copied, copy
 from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.panel import TooSmall
 from tui.widgets.text_view import TextView
 
@@ -55,14 +55,14 @@ class PageScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The heading, the text, the keys."""
-        yield Line(self._glyphs, id="head")
+        yield TextLine(self._glyphs, id="head")
         yield TextView(self._glyphs)
         yield TooSmall(self._glyphs)
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
         """Show the text; keys scroll it."""
-        self.query_one("#head", Line).say(self._heading)
+        self.query_one("#head", TextLine).say(self._heading)
         self.query_one(TextView).focus()
         self.show(self._text)
 

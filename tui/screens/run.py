@@ -19,7 +19,7 @@ from tui.drawing.words import age
 from tui.sources.run import Source
 from tui.sources.sight import Snapshot, Trouble
 from tui.widgets.key_line import KeyLine
-from tui.widgets.panel import Panel, Said, TooSmall
+from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
 from tui.widgets.row_panel import RowPanel
 
 
@@ -57,10 +57,10 @@ class RunScreen(Screen[None]):
         self._last: Snapshot | None = None
         self._part = 0
         self._is_jumping = False
-        self._header = Panel(header, "", glyphs, "header")
+        self._header = TitledPanel(header, "", glyphs, "header")
         self._panels = {part.name: RowPanel(part, glyphs) for part in PARTS}
         self._tabs, self._trouble, self._age = (
-            Said(name, glyphs) for name in ("tabs", "trouble", "age")
+            TextBlock(name, glyphs) for name in ("tabs", "trouble", "age")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
 

@@ -22,7 +22,7 @@ from tui.sources.listing import Listed, Listing
 from tui.sources.sight import Snapshot
 from tui.widgets.key_line import KeyLine
 from tui.widgets.line import laid_out
-from tui.widgets.panel import Said, TooSmall
+from tui.widgets.panel import TextBlock, TooSmall
 
 _PADDING = 2
 
@@ -70,7 +70,7 @@ class RunsScreen(Screen[None]):
         self._options = OptionList(id="runs", markup=False)
         self._input = Input(id="find", placeholder="name, job or state", compact=True)
         self._heading, self._columns, self._empty, self._about = (
-            Said(name, glyphs) for name in ("heading", "columns", "empty", "about")
+            TextBlock(name, glyphs) for name in ("heading", "columns", "empty", "about")
         )
 
     def compose(self) -> ComposeResult:

@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from tui.drawing.format import task_name
 from tui.drawing.glyphs import Glyphs
-from tui.drawing.tables.task_columns import task_name
 from tui.sources.tasks import TaskSource
 from tui.widgets.key_line import KeyLine
 from tui.widgets.panel import TooSmall
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 from tui.widgets.task_pane import TaskPane
 
 
@@ -38,7 +38,7 @@ class TaskScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read it."""
-        self.query_one(Table).focus()
+        self.query_one(PagedTable).focus()
         self.look()
 
     def look(self) -> None:

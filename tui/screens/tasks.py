@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 from store.printable import printable
 from store.query import Query
 from store.views import Order
-from tui.drawing.format import count
-from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns, task_name
+from tui.drawing.format import count, task_name
+from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns
 from tui.lists.task_lister import TaskLister
 from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
 from tui.screens.sort_menu import SortMenu
@@ -25,9 +25,9 @@ from tui.terminal.keeping import copied
 from tui.watched import Watched
 from tui.widgets.filter_field import TASKS, FilterField
 from tui.widgets.key_line import KeyLine
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.panel import TooSmall
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 from tui.widgets.task_pane import TaskPane
 
 AGE_S = 5.0
@@ -65,21 +65,23 @@ class TasksScreen(FilteredScreen):
         self._clock = watched.sources.clock
         self._memory = watched.sources.filters
         columns = task_columns(watched.glyphs, watched.sources.clock)
-        self._table: Table[TaskLine] = Table(columns, watched.glyphs, id="tasks")
+        self._table: PagedTable[TaskLine] = PagedTable(
+            columns, watched.glyphs, id="tasks"
+        )
         self._lister = TaskLister(self._source, self._table, self._say)
         self._drawn = self._clock.monotonic()
         self._is_frozen = False
 
     def compose(self) -> ComposeResult:
         """The heading, the filter, the table with a task beside it, the foot."""
-        yield Line(self._glyphs, id="head")
+        yield TextLine(self._glyphs, id="head")
         yield FilterField(self._memory, TASKS, id="filter")
         yield Static(id="said", markup=False)
         with Horizontal(id="beside"):
             yield self._table
             yield TaskPane(self._source, self._glyphs)
         yield TooSmall(self._glyphs)
-        yield Line(self._glyphs, id="foot", is_rule=True)
+        yield TextLine(self._glyphs, id="foot", is_rule=True)
         yield KeyLine(self._glyphs)
 
     def on_mount(self) -> None:
@@ -125,14 +127,14 @@ class TasksScreen(FilteredScreen):
     def _say(self) -> None:
         listed = self._lister.list
         head = f"TASKS {self._source.run_id}"
-        self.query_one("#head", Line).say(head, listed.heading)
+        self.query_one("#head", TextLine).say(head, listed.heading)
         self._table.explain(listed.emptiness)
         self._table.count_on(is_counting=not listed.is_whole)
         numbers = self._table.numbers
         row = f"row {count(self._table.cursor + 1)}" if numbers else ""
         right = " · ".join(filter(None, (row, listed.news)))
         frozen = "FROZEN: space goes on" if self._is_frozen else ""
-        self.query_one("#foot", Line).say(frozen, right)
+        self.query_one("#foot", TextLine).say(frozen, right)
 
     # Lists
 
@@ -143,13 +145,13 @@ class TasksScreen(FilteredScreen):
 
     # What happens
 
-    @on(Table.Wanted)
-    def _read(self, message: Table.Wanted) -> None:
+    @on(PagedTable.Wanted)
+    def _read(self, message: PagedTable.Wanted) -> None:
         if message.table is self._table:
             message.stop()
             self._work(partial(self._reading, message), "page")
 
-    async def _reading(self, message: Table.Wanted) -> None:
+    async def _reading(self, message: PagedTable.Wanted) -> None:
         try:
             rows = await self._source.lines(message.ask.numbers)
         except BaseException:
@@ -157,14 +159,14 @@ class TasksScreen(FilteredScreen):
             raise
         self._table.put(message.ask, rows)
 
-    @on(Table.Moved, "#tasks")
+    @on(PagedTable.Moved, "#tasks")
     def _moved(self) -> None:
         self._say()
         if self.has_class("-detail"):
             self._pane.show(self._table.chosen)
 
-    @on(Table.Chosen, "#tasks")
-    def _open(self, message: Table.Chosen) -> None:
+    @on(PagedTable.Chosen, "#tasks")
+    def _open(self, message: PagedTable.Chosen) -> None:
         self.open_task(message.number)
 
     def open_task(self, number: int) -> None:
@@ -175,8 +177,8 @@ class TasksScreen(FilteredScreen):
         else:
             self.app.push_screen(TaskScreen(self._source, self._glyphs, number))
 
-    @on(Table.HeadClicked, "#tasks")
-    def _sorted(self, message: Table.HeadClicked) -> None:
+    @on(PagedTable.HeadClicked, "#tasks")
+    def _sorted(self, message: PagedTable.HeadClicked) -> None:
         self._sort(TITLE_ORDERS.get(message.title))
 
     @on(FilterField.Read)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from store.estimates import US_PER_S
 from store.forecast import Forecast, Span
 from store.present import HOUR, RECENT, Present
+from store.sums import US_PER_S
 from store.views import (
     Answers,
     ErrorCount,

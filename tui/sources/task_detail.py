@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from store.estimates import US_PER_S
 from store.events import AttemptAnswered, AttemptFailed
 from store.runs import RunFolder
+from store.sums import US_PER_S
 from store.task import TaskState
 from store.views import (
     AttemptRow,

@@ -35,7 +35,7 @@ from tui.sources.requests import RequestSource
 from tui.steering.actions import Action, Choice
 from tui.steering.decision import command_line, is_futile, is_named
 from tui.steering.fields import NotAValue
-from tui.widgets.panel import Said
+from tui.widgets.panel import TextBlock
 
 DEBOUNCE_S = 0.15
 _CELLS = 70
@@ -68,7 +68,7 @@ class Dialog(Modal[Wish | None]):
     Dialog #choices > .option-list--option-highlighted {
         background: $panel; color: $foreground; text-style: bold;
     }
-    Dialog Said { height: 1; }
+    Dialog TextBlock { height: 1; }
     Dialog #effect { height: 3; margin-top: 1; }
     Dialog #line { height: 2; color: $state-queued; }
     Dialog #asked-name { color: $state-waiting; text-style: bold; }
@@ -117,7 +117,8 @@ class Dialog(Modal[Wish | None]):
         self._is_told = False  # whether what it comes to is shown
         self._debounce: Timer | None = None
         self._effect, self._line, self._label, self._asked = (
-            Said(name, glyphs) for name in ("effect", "line", "label", "asked-name")
+            TextBlock(name, glyphs)
+            for name in ("effect", "line", "label", "asked-name")
         )
         self.set_class(bool(glyphs.plain), "-ascii")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from store.asked import OPEN, Answer, Asked
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 from tui.drawing.format import duration
 from tui.sources.requests import Requests
 

@@ -14,12 +14,12 @@ from store.printable import printable
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.tables.compare_words import failed, stopped, waiting
 from tui.sources.child import ChildFailed
-from tui.widgets.panel import Said
+from tui.widgets.panel import TextBlock
 
 Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Asking(Said):
+class Asking(TextBlock):
     """Does what is asked, one thing at a time; silent where there is nothing to say."""
 
     class Changed(Message):

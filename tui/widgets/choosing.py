@@ -14,14 +14,14 @@ from tui.sources.choices import Choice, NoChoice, choices, typed
 from tui.sources.comparing import Words
 from tui.sources.sight import Trouble
 from tui.watched import Watched
-from tui.widgets.narrowed import Narrowed
-from tui.widgets.table import Table
+from tui.widgets.narrowed import FilteredTable
+from tui.widgets.table import PagedTable
 
 OFFERED = 2_000
 """Choices that are listed; typing their names reaches the others."""
 
 
-class Choosing(Narrowed[Choice]):
+class Choosing(FilteredTable[Choice]):
     """Lists the models of the run and those of other runs of its job."""
 
     class Chosen(Message):
@@ -47,7 +47,7 @@ class Choosing(Narrowed[Choice]):
             id: for style sheets.
         """
         super().__init__(
-            Table(CHOICE_COLUMNS, watched.glyphs),
+            PagedTable(CHOICE_COLUMNS, watched.glyphs),
             choices_wanted,
             "what to compare with: a part of its name, or RUN, RUN:MODEL, FOLDER",
             id=id,
@@ -81,8 +81,8 @@ class Choosing(Narrowed[Choice]):
         sentence = no_choice(own.status.job, runs_dir, self.part, is_whole=is_whole)
         self.table.explain(sentence)
 
-    @on(Table.Chosen)
-    def _chosen(self, message: Table.Chosen) -> None:
+    @on(PagedTable.Chosen)
+    def _chosen(self, message: PagedTable.Chosen) -> None:
         message.stop()
         choice: Any = message.table.row
         if choice is not None:

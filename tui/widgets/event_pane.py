@@ -22,7 +22,7 @@ from tui.drawing.tables.event_words import facts_text, said
 from tui.drawing.words import utc
 from tui.lists.ring import EventLine
 from tui.terminal.keeping import write
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.text_view import TextView
 
 SHOWN = 60_000
@@ -55,8 +55,8 @@ class EventPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Which event it is, what it says, and all of it."""
-        yield Line(self._glyphs, id="event-head")
-        yield Line(self._glyphs, id="event-said")
+        yield TextLine(self._glyphs, id="event-head")
+        yield TextLine(self._glyphs, id="event-said")
         yield TextView(self._glyphs, id="event-text")
 
     def is_inside(self, widget: Widget | None) -> bool:
@@ -86,8 +86,8 @@ class EventPane(Vertical):
         self._say(head, utc(recorded.ts_us), said(recorded.event), text)
 
     def _say(self, head: str, when: str, words: str, text: str) -> None:
-        self.query_one("#event-head", Line).say(head, when)
-        self.query_one("#event-said", Line).say(words)
+        self.query_one("#event-head", TextLine).say(head, when)
+        self.query_one("#event-said", TextLine).say(words)
         self.query_one(TextView).show(text)
 
     async def _text(self, recorded: Recorded) -> str:

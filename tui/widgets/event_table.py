@@ -13,7 +13,7 @@ from textual import events
 
 from tui.lists.pages import Move, Viewport
 from tui.lists.ring import EventLine
-from tui.widgets.table import Table, TableMessage
+from tui.widgets.table import PagedTable, TableMessage
 
 NEAR = 200
 """Rows from an end at which the next ones are read, so that nobody sees it happen."""
@@ -25,7 +25,7 @@ _UPWARD = {Move.UP, Move.HALF_UP, Move.PAGE_UP}
 _DOWNWARD = {Move.DOWN, Move.HALF_DOWN, Move.PAGE_DOWN}
 
 
-class EventTable(Table[EventLine]):
+class EventTable(PagedTable[EventLine]):
     """Events by seq; `show` says which."""
 
     class EndWanted(TableMessage):

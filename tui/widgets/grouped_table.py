@@ -10,10 +10,10 @@ from tui.drawing.clip import clip
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 from tui.drawing.tables.columns import GAP, Column, RowT
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 
-class GroupedTable(Table[RowT]):
+class GroupedTable(PagedTable[RowT]):
     """Draws the rows that head a group over all columns."""
 
     def __init__(

@@ -13,10 +13,10 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.run.headline import Standing, headline
 from tui.sources.child import ChildFailed
 from tui.sources.headline import HeadlineSource, Reckoning
-from tui.widgets.panel import Panel
+from tui.widgets.panel import TitledPanel
 
 
-class HeadlinePanel(Panel[Standing]):
+class HeadlinePanel(TitledPanel[Standing]):
     """Shows what is known, how old it is, and that it is being computed."""
 
     def __init__(

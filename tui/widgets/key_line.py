@@ -9,10 +9,10 @@ from textual.screen import Screen
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.keys import Key, keys_of, line_of_keys
 from tui.drawing.room import MUTED
-from tui.widgets.panel import Said
+from tui.widgets.panel import TextBlock
 
 
-class KeyLine(Said):
+class KeyLine(TextBlock):
     """Names keys by importance; those that lead back, on and out are never cut.
 
     A click on one is the key. Textual's own footer cuts what is last, and is a widget

@@ -12,11 +12,11 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.only_ascii import drawn
 
 
-class Line(Widget):
+class TextLine(Widget):
     """Shows a text at the left, cut where one at the right needs the room."""
 
     DEFAULT_CSS = """
-    Line { height: 1; width: 1fr; background: $background; color: $foreground; }
+    TextLine { height: 1; width: 1fr; background: $background; color: $foreground; }
     """
 
     def __init__(

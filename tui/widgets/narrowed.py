@@ -11,23 +11,23 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from tui.drawing.tables.columns import RowT
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]
 """The rows that go with what was typed."""
 
 
-class Narrowed(Vertical, Generic[RowT]):
+class FilteredTable(Vertical, Generic[RowT]):
     """Rows that are all at hand, and of these the ones that fit."""
 
     DEFAULT_CSS = """
-    Narrowed Input.-textual-compact { padding: 0 1; background: $panel; }
-    Narrowed Table { height: 1fr; }
+    FilteredTable Input.-textual-compact { padding: 0 1; background: $panel; }
+    FilteredTable PagedTable { height: 1fr; }
     """
 
     def __init__(
         self,
-        table: Table[RowT],
+        table: PagedTable[RowT],
         fits: Fits[RowT],
         placeholder: str,
         *,

@@ -17,7 +17,7 @@ from tui.drawing.room import Room
 _T = TypeVar("_T")
 
 
-class Said(Static):
+class TextBlock(Static):
     """A line or a paragraph of words, whose height the style sheet decides."""
 
     def __init__(self, name: str, glyphs: Glyphs) -> None:
@@ -40,7 +40,7 @@ class Said(Static):
             self.refresh(*changes(before, content, self.content_size.width))
 
 
-class TooSmall(Said):
+class TooSmall(TextBlock):
     """What stands in a window that has no room for anything else."""
 
     DEFAULT_CSS = """
@@ -58,7 +58,7 @@ class TooSmall(Said):
         )
 
 
-class Panel(Said, Generic[_T]):
+class TitledPanel(TextBlock, Generic[_T]):
     """One drawing under a title; where it stands is the style sheet's business."""
 
     def __init__(

@@ -12,10 +12,10 @@ from tui.drawing.glyphs import Glyphs
 from tui.drawing.room import LEAD, Room, visible
 from tui.drawing.run.panels import Part
 from tui.sources.sight import Snapshot
-from tui.widgets.panel import Panel
+from tui.widgets.panel import TitledPanel
 
 
-class RowPanel(Panel[Snapshot]):
+class RowPanel(TitledPanel[Snapshot]):
     """A part of the Run screen.
 
     A cursor stands on one of its rows and stays on it where rows change their order; it

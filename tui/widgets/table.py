@@ -41,17 +41,17 @@ TONES = ("done", "running", "waiting", "failed", "queued", "dim")
 class TableMessage(Message):
     """Something that a table says."""
 
-    def __init__(self, table: Table[Any]) -> None:
+    def __init__(self, table: PagedTable[Any]) -> None:
         super().__init__()
         self.table = table
 
     @property
-    def control(self) -> Table[Any]:
+    def control(self) -> PagedTable[Any]:
         """The table, for handlers that name one."""
         return self.table
 
 
-class Table(ScrollView, Generic[RowT], can_focus=True):
+class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     """Rows in columns; `relist` says which, `put` brings them."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -61,7 +61,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
         *(f"table--{tone}" for tone in TONES),
     }
     DEFAULT_CSS = """
-    Table {
+    PagedTable {
         background: $background;
         color: $foreground;
         scrollbar-size-vertical: 1;
@@ -88,7 +88,7 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
     class Wanted(TableMessage):
         """A page to be read; to be answered with `put` or `give_up`."""
 
-        def __init__(self, table: Table[Any], ask: Ask) -> None:
+        def __init__(self, table: PagedTable[Any], ask: Ask) -> None:
             super().__init__(table)
             self.ask = ask
 
@@ -98,14 +98,14 @@ class Table(ScrollView, Generic[RowT], can_focus=True):
     class Chosen(TableMessage):
         """The row under the cursor is to be opened."""
 
-        def __init__(self, table: Table[Any], number: int) -> None:
+        def __init__(self, table: PagedTable[Any], number: int) -> None:
             super().__init__(table)
             self.number = number
 
     class HeadClicked(TableMessage):
         """The title of a column was clicked."""
 
-        def __init__(self, table: Table[Any], title: str) -> None:
+        def __init__(self, table: PagedTable[Any], title: str) -> None:
             super().__init__(table)
             self.title = title
 

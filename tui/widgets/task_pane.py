@@ -19,19 +19,19 @@ from textual.worker import Worker
 
 from store.errors import StoreError
 from store.task import TaskState
-from tui.drawing.format import money
+from tui.drawing.format import money, task_name
 from tui.drawing.glyphs import Glyphs
 from tui.drawing.score_text import score_text
 from tui.drawing.tables.attempt_columns import attempt_columns, time_of_day
-from tui.drawing.tables.task_columns import ailment, state_words, task_name
+from tui.drawing.tables.task_columns import ailment, state_words
 from tui.sources.task_detail import AttemptLine, TaskDetail
 from tui.sources.task_texts import NOTHING, Text, TextKind
 from tui.sources.tasks import TaskSource
 from tui.terminal.keeping import copied, copy, write
 from tui.terminal.pager import page
 from tui.texts.difference import TONES, difference
-from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.line import TextLine
+from tui.widgets.table import PagedTable
 from tui.widgets.text_view import NO_TONES, TextView
 
 
@@ -63,7 +63,7 @@ class TaskPane(Vertical):
     DEFAULT_CSS = """
     TaskPane { background: $background; }
     TaskPane .head { text-style: bold; }
-    TaskPane Table { height: 6; }
+    TaskPane PagedTable { height: 6; }
     TaskPane .tabs { background: $panel; text-style: bold; }
     TaskPane .about { color: $state-queued; }
     TaskPane TextView { height: 1fr; }
@@ -90,11 +90,11 @@ class TaskPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Two lines about the task, its attempts, the tabs and the text."""
-        yield Line(self._glyphs, id="task-head", classes="head")
-        yield Line(self._glyphs, id="task-key")
-        yield Table(attempt_columns(), self._glyphs, id="attempts")
-        yield Line(self._glyphs, id="task-tabs", classes="tabs")
-        yield Line(self._glyphs, id="task-about", classes="about")
+        yield TextLine(self._glyphs, id="task-head", classes="head")
+        yield TextLine(self._glyphs, id="task-key")
+        yield PagedTable(attempt_columns(), self._glyphs, id="attempts")
+        yield TextLine(self._glyphs, id="task-tabs", classes="tabs")
+        yield TextLine(self._glyphs, id="task-about", classes="about")
         yield TextView(self._glyphs, id="task-text")
 
     def is_inside(self, widget: Widget | None) -> bool:
@@ -102,8 +102,8 @@ class TaskPane(Vertical):
         return widget is not None and self in widget.ancestors
 
     @property
-    def _attempts(self) -> Table[AttemptLine]:
-        return self.query_one("#attempts", Table)
+    def _attempts(self) -> PagedTable[AttemptLine]:
+        return self.query_one("#attempts", PagedTable)
 
     def show(self, task: int | None) -> None:
         """Show a task as it is now."""
@@ -156,7 +156,7 @@ class TaskPane(Vertical):
 
     def _say_only(self, sentence: str) -> None:
         self._detail = None
-        self.query_one("#task-head", Line).say(sentence)
+        self.query_one("#task-head", TextLine).say(sentence)
 
     def _say(self, detail: TaskDetail) -> None:
         row = detail.line.row
@@ -167,19 +167,19 @@ class TaskPane(Vertical):
             ailment(detail.line),
             cost,
         )
-        self.query_one("#task-head", Line).say(" · ".join(filter(None, head)))
-        self.query_one("#task-key", Line).say(
+        self.query_one("#task-head", TextLine).say(" · ".join(filter(None, head)))
+        self.query_one("#task-key", TextLine).say(
             f"{row.stage} · {row.model} · {row.key}",
             f"replicate {row.replicate}" if row.replicate > 1 else "",
         )
 
-    @on(Table.Moved, "#attempts")
-    def _moved(self, message: Table.Moved) -> None:
+    @on(PagedTable.Moved, "#attempts")
+    def _moved(self, message: PagedTable.Moved) -> None:
         message.stop()
         self._retell()
 
-    @on(Table.Chosen, "#attempts")
-    def _chosen(self, message: Table.Chosen) -> None:
+    @on(PagedTable.Chosen, "#attempts")
+    def _chosen(self, message: PagedTable.Chosen) -> None:
         message.stop()
         self.query_one(TextView).focus()
 
@@ -251,7 +251,7 @@ class TaskPane(Vertical):
         )
         attempt = self._attempts.row
         shown = f"attempt {attempt.row.attempt}" if attempt is not None else ""
-        self.query_one("#task-tabs", Line).say(" ".join(names), shown)
+        self.query_one("#task-tabs", TextLine).say(" ".join(names), shown)
         if self._detail is None:
             return
         pair = self._pair() if self._is_diff else None
@@ -267,7 +267,7 @@ class TaskPane(Vertical):
         else:
             self._has_failed = False
         self._text = text
-        self.query_one("#task-about", Line).say(text.about)
+        self.query_one("#task-about", TextLine).say(text.about)
         self.query_one(TextView).show(
             text.text if text.shown is None else text.shown,
             NO_TONES if pair is None else TONES,

@@ -13,8 +13,9 @@ from runner.records.scoring import Scoring
 from runner.scorecard import Scorecard
 from store.runs import RunFolder
 from store.views import open_reader, run_started
-from tests.store.logs import COURSE, completed, plan, started, task, written
-from tests.store.logs import answer as answered
+from tests.store.logs import COURSE, written
+from tests.store.samples import completed, plan, started, task
+from tests.store.samples import reply as answered
 
 MODELS = ("m-large", "m-small", "m-none")
 

@@ -20,7 +20,7 @@ from tui.screens.task import TaskScreen
 from tui.widgets.event_pane import EventPane
 from tui.widgets.event_table import EventTable
 from tui.widgets.filter_field import FilterField
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.text_view import TextView
 
 SIZES = [(80, 24), (100, 30), (120, 40), (160, 50)]
@@ -42,7 +42,7 @@ class Seat:
         return self.screen.query_one(EventTable)
 
     def said(self, name: str) -> str:
-        return " ".join(self.screen.query_one(f"#{name}", Line).said).strip()
+        return " ".join(self.screen.query_one(f"#{name}", TextLine).said).strip()
 
     @property
     def complaint(self) -> str:

@@ -14,7 +14,7 @@ from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
 from tui.drawing.glyphs import UNICODE
 from tui.screens.task import TaskScreen
 from tui.terminal.keeping import CLIPBOARD
-from tui.widgets.line import Line
+from tui.widgets.line import TextLine
 from tui.widgets.text_view import TextView
 
 
@@ -40,7 +40,7 @@ class Desk:
         return [each.message for each in self.app._notifications][-1]
 
     def said(self, name: str) -> str:
-        return "  ".join(self.screen.query_one(f"#task-{name}", Line).said).strip()
+        return "  ".join(self.screen.query_one(f"#task-{name}", TextLine).said).strip()
 
     def lines(self) -> list[str]:
         strips = self.app.screen._compositor.render_strips()

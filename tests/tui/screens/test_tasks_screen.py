@@ -23,8 +23,8 @@ from tui.screens.task import TaskScreen
 from tui.screens.tasks import TasksScreen
 from tui.sources.filters import FilterMemory, Filters
 from tui.widgets.filter_field import FilterField
-from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.line import TextLine
+from tui.widgets.table import PagedTable
 from tui.widgets.task_pane import TaskPane
 
 
@@ -43,15 +43,15 @@ class Seat:
         self.app = TasksApp(self.screen)
 
     @property
-    def table(self) -> Table:
-        return self.screen.query_one("#tasks", Table)
+    def table(self) -> PagedTable:
+        return self.screen.query_one("#tasks", PagedTable)
 
     @property
     def field(self) -> FilterField:
         return self.screen.query_one(FilterField)
 
     def said(self, name: str) -> str:
-        return " ".join(self.screen.query_one(f"#{name}", Line).said).strip()
+        return " ".join(self.screen.query_one(f"#{name}", TextLine).said).strip()
 
     @property
     def complaint(self) -> str:
@@ -190,7 +190,7 @@ async def test_s_asks_for_an_order_and_the_titles_sort() -> None:
         await settled(pilot)
         assert seat.said("head").endswith("100 of 100 · newest first")
         at = seat.lines()[2].index("latency")
-        await pilot.click(Table, offset=(at + 2, 0))
+        await pilot.click(PagedTable, offset=(at + 2, 0))
         await settled(pilot)
         assert seat.source.listed[-1][1] is Order.SLOWEST
         assert seat.said("head").endswith("top 1,000 by latency of 100")

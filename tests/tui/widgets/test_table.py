@@ -12,7 +12,7 @@ from tests.tui.hostile import HOSTILE
 from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from tui.drawing.palette import DARK
 from tui.drawing.tables.columns import Column
-from tui.widgets.table import Table
+from tui.widgets.table import PagedTable
 
 COLUMNS: tuple[Column[str], ...] = (
     Column(title="name", width=20, text=str, grows=True),
@@ -35,11 +35,13 @@ class Shown(App[None]):
         super().__init__()
         self.register_theme(DARK.theme())
         self.theme = DARK.name
-        self.table = Table(COLUMNS, glyphs)
+        self.table = PagedTable(COLUMNS, glyphs)
         self.count = count
         self.answers = True
         self.rows: dict[int, str] = {}
-        self.said: list[Table.Wanted | Table.Chosen | Table.HeadClicked] = []
+        self.said: list[
+            PagedTable.Wanted | PagedTable.Chosen | PagedTable.HeadClicked
+        ] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DARK.states.variables()
@@ -51,16 +53,16 @@ class Shown(App[None]):
         self.table.focus()
         self.table.relist(range(1, self.count + 1))
 
-    @on(Table.Wanted)
-    def _wanted(self, message: Table.Wanted) -> None:
+    @on(PagedTable.Wanted)
+    def _wanted(self, message: PagedTable.Wanted) -> None:
         self.said.append(message)
         if self.answers:
             rows = {n: self.rows.get(n, f"row {n}") for n in message.ask.numbers}
             self.table.put(message.ask, rows)
 
-    @on(Table.Chosen)
-    @on(Table.HeadClicked)
-    def _noted(self, message: Table.Chosen | Table.HeadClicked) -> None:
+    @on(PagedTable.Chosen)
+    @on(PagedTable.HeadClicked)
+    def _noted(self, message: PagedTable.Chosen | PagedTable.HeadClicked) -> None:
         self.said.append(message)
 
     def lines(self) -> list[str]:
@@ -121,7 +123,7 @@ async def test_what_is_not_read_yet_is_dots_and_keys_work_all_the_same() -> None
         assert all("···" in line for line in app.lines()[1:])
         assert len(app.said) == 2
         wanted = app.said[1]
-        assert isinstance(wanted, Table.Wanted)
+        assert isinstance(wanted, PagedTable.Wanted)
         app.answers = True
         app.table.give_up(wanted.ask)
         await pilot.press("j")
@@ -186,14 +188,16 @@ async def test_the_mouse_chooses_opens_and_sorts() -> None:
     app = Shown(50)
     async with app.run_test(size=SIZE) as pilot:
         app.said.clear()
-        await pilot.click(Table, offset=(10, 4))
+        await pilot.click(PagedTable, offset=(10, 4))
         assert app.table.chosen == 4
-        await pilot.click(Table, offset=(10, 4), times=2)
-        await pilot.click(Table, offset=(5, 0))
-        await pilot.click(Table, offset=(55, 0))
+        await pilot.click(PagedTable, offset=(10, 4), times=2)
+        await pilot.click(PagedTable, offset=(5, 0))
+        await pilot.click(PagedTable, offset=(55, 0))
         await _settled(pilot)
-        chosen = [said.number for said in app.said if isinstance(said, Table.Chosen)]
-        titles = [s.title for s in app.said if isinstance(s, Table.HeadClicked)]
+        chosen = [
+            said.number for said in app.said if isinstance(said, PagedTable.Chosen)
+        ]
+        titles = [s.title for s in app.said if isinstance(s, PagedTable.HeadClicked)]
         assert chosen == [4]
         assert titles == ["name", "size"]
 

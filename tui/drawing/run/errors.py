@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from textual.content import Content
 
-from store.estimates import US_PER_S
-from store.sums import Outcome
+from store.sums import US_PER_S, Outcome
 from tui.drawing.clip import clip
-from tui.drawing.format import UNKNOWN, duration, tight
+from tui.drawing.format import UNKNOWN, duration, task_name, tight
 from tui.drawing.room import MUTED, Column, Room, lines_of, table
 from tui.drawing.run.goals import term
-from tui.drawing.tables.task_columns import task_name
 from tui.sources.sight import LATELY, Snapshot
 
 _WORDS = {

@@ -10,10 +10,17 @@ from textual.content import Content
 from store.present import AT_WORK
 from store.views import Latencies, Recent
 from tui.drawing.chart import bar, course
-from tui.drawing.format import amount, count, duration, latency, money, percent
+from tui.drawing.format import (
+    amount,
+    count,
+    duration,
+    latency,
+    money,
+    percent,
+    task_name,
+)
 from tui.drawing.room import GAP, MUTED, Column, Room, lines_of, table
 from tui.drawing.run.models import names_of, short_names
-from tui.drawing.tables.task_columns import task_name
 from tui.sources.sight import ENDED, Snapshot
 
 ROOMY = 40

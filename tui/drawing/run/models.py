@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 from store.task import TaskState
 from store.views import LimitsSeen, MinuteRow
 from tui.drawing.chart import bar

@@ -9,13 +9,20 @@ from textual.content import Content
 from store.task import TaskState
 from tui.drawing.chart import bar
 from tui.drawing.clip import clip
-from tui.drawing.format import UNKNOWN, duration, latency, money, percent, tight
+from tui.drawing.format import (
+    UNKNOWN,
+    duration,
+    latency,
+    money,
+    percent,
+    task_name,
+    tight,
+)
 from tui.drawing.room import MUTED, Room, lines_of
 from tui.drawing.run.errors import error_rows, last_words
 from tui.drawing.run.figures import goodput, oldest
 from tui.drawing.run.models import ModelRow, model_rows, names_of
 from tui.drawing.run.stages import StageRow, figure, stage_rows
-from tui.drawing.tables.task_columns import task_name
 from tui.sources.sight import ENDED, Snapshot
 
 _NAME, _BAR = 10, 6

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from store.estimates import US_PER_S
 from store.forecast import StageForecast
+from store.sums import US_PER_S
 from store.task import TaskState
 from tui.drawing.chart import bar
 from tui.drawing.format import UNKNOWN, duration, percent, tight

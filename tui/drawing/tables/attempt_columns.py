@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from store.estimates import US_PER_S
 from store.events import AttemptAnswered, AttemptFailed
+from store.sums import US_PER_S
 from tui.drawing.format import UNKNOWN, count, duration, latency, money
 from tui.drawing.tables.columns import Column
 from tui.sources.task_detail import AttemptLine

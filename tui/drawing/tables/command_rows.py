@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.asked import Answer, Asked
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 from tui.drawing.clip import clip, one_line
 from tui.drawing.format import UNKNOWN, duration
 from tui.drawing.glyphs import Glyphs

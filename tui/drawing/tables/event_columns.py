@@ -14,11 +14,10 @@ from store.events import (
     TaskFailed,
     Unknown,
 )
-from tui.drawing.format import count
+from tui.drawing.format import count, task_name
 from tui.drawing.tables.attempt_columns import time_of_day
 from tui.drawing.tables.columns import Column
 from tui.drawing.tables.event_words import said
-from tui.drawing.tables.task_columns import task_name
 from tui.lists.ring import EventLine
 
 

@@ -44,8 +44,15 @@ from store.events import (
 )
 from store.refused import ParameterRefused
 from store.stopping import ComparisonDecided
-from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money
-from tui.drawing.tables.task_columns import task_name
+from tui.drawing.format import (
+    UNKNOWN,
+    amount,
+    count,
+    duration,
+    latency,
+    money,
+    task_name,
+)
 from tui.texts.flatten import readable
 
 DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from store.clock import Clock
-from store.estimates import US_PER_S
+from store.sums import US_PER_S
 from store.task import TaskState
 from store.views import Order, Score
-from tui.drawing.format import UNKNOWN, count, duration, latency, money
+from tui.drawing.format import UNKNOWN, count, duration, latency, money, task_name
 from tui.drawing.glyphs import STATE_WORDS, Glyphs
 from tui.drawing.tables.columns import Column
 from tui.sources.task_lines import TaskLine
@@ -30,15 +30,6 @@ TITLE_ORDERS = {
     "when": Order.NEWEST,
 }
 """How a click on a title sorts, where there is an order for it."""
-
-
-def task_name(task: int) -> str:
-    """How a task is called; filters and retries understand it.
-
-    >>> task_name(41_882)
-    'T-0041882'
-    """
-    return f"T-{task:07}"
 
 
 def state_words(line: TaskLine, glyphs: Glyphs) -> str:

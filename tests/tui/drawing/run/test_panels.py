@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.served import ServedCount
+from store.replies import ServedCount
 from store.status import LimitsSeen
 from store.views import MinuteRow
 from tests.tui.sights import later, snapshot, with_signs, with_status

@@ -29,7 +29,8 @@
         JobFault            the job's own code raised: mend it, then retry
 
 A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
-Which class leads to which decision stands in `runner/engine/retry.py`, as one table.
+Which class leads to which decision stands in one table:
+`runner/engine/retry.py`.
 """
 
 from __future__ import annotations

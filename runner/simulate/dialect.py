@@ -91,7 +91,7 @@ class Reasoning:
 
 
 Usage: TypeAlias = Callable[[Tokens, Decimal], object]
-Rule: TypeAlias = Callable[[Asked, str], "Trouble | None"]
+Rule: TypeAlias = Callable[[Asked, str], Trouble | None]
 """Whether a dialect refuses a request, by its fields and path."""
 
 CHAT, EMBEDDINGS, RERANK = "/chat/completions", "/embeddings", "/rerank"

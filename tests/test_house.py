@@ -50,7 +50,7 @@ def _invoke(*words: str) -> str:
         "import runner.launching.launch, runner.records.scoring",
         "import runner.figure, runner.scorecard, jobs.report.command",
         "import jobs.paper_investigation.scoring.pictures",
-        "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.scoring",
+        "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.scoring.scorecard",
         "import jobs.screening.job, jobs.screening.scoring",
         "import store, store.views",
         (

@@ -77,10 +77,8 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.scoring import (  # noqa: PLC0415 - see above
-            Verdicts,
-            score,
-        )
+        from jobs.evidence_retrieval.scoring.scorecard import score  # noqa: PLC0415
+        from jobs.evidence_retrieval.scoring.verdicts import Verdicts  # noqa: PLC0415
         from jobs.evidence_retrieval.sheet import sheet_of  # noqa: PLC0415
 
         sheet = sheet_of(dataset, answers)

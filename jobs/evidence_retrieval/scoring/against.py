@@ -22,7 +22,7 @@ from jobs.evidence_retrieval.scoring.foreign import (
     unknown_keys,
     without,
 )
-from jobs.evidence_retrieval.verifying import (
+from jobs.evidence_retrieval.verification import (
     COLUMNS,
     Verification,
     choices_of,

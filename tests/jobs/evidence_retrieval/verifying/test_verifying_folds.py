@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verifying import (
+from jobs.evidence_retrieval.verification import (
     PROFILES,
     Comparison,
     Verification,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verifying import (
+from jobs.evidence_retrieval.verification import (
     PROFILES,
     SIFTLOG,
     Choices,

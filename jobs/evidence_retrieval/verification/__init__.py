@@ -4,15 +4,15 @@ Nothing here imports numpy or `jobs.metrics`: what two independent readings agre
 more than what one of them says twice. Rows and summary go in as plain text and JSON.
 """
 
-from jobs.evidence_retrieval.verifying.choices import (
+from jobs.evidence_retrieval.verification.choices import (
     PROFILES,
     SIFTLOG,
     Choices,
     choices_of,
 )
-from jobs.evidence_retrieval.verifying.queries import Row
-from jobs.evidence_retrieval.verifying.verdicts import TOLERANCE, verify
-from jobs.evidence_retrieval.verifying.verification import (
+from jobs.evidence_retrieval.verification.queries import Row
+from jobs.evidence_retrieval.verification.verdicts import TOLERANCE, verify
+from jobs.evidence_retrieval.verification.verification import (
     COLUMNS,
     Comparison,
     Verification,

@@ -59,6 +59,6 @@ def test_its_source_names_no_other_module_anywhere() -> None:
     """Not even in a function that no test calls."""
     sources = sorted(FOLDER.glob("*.py"))
     names = {name for path in sources for name in imported(path)}
-    ours = {name for name in names if name.startswith(f"{PACKAGE}.")}
+    ours = {name for name in names if name.startswith(PACKAGE)}
     assert ours
     assert {name.partition(".")[0] for name in names - ours} <= sys.stdlib_module_names

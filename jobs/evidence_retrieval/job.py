@@ -78,15 +78,11 @@ class EvidenceRetrieval(Job):
 
     def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.scoring import (  # noqa: PLC0415 - see above
-            Verdicts,
-            score,
+        from jobs.evidence_retrieval.scoring.scorecard import (  # noqa: PLC0415
+            score_run,
         )
-        from jobs.evidence_retrieval.sheet import sheet_of  # noqa: PLC0415
 
-        sheet = sheet_of(dataset, answers)
-        verdicts = Verdicts(dataset=dataset, answers=answers, sheet=sheet)
-        return score(dataset, sheet, verdicts)
+        return score_run(dataset, answers)
 
     @property
     def importer(self) -> Importer:

@@ -46,8 +46,6 @@ STATED = (
 SINGLE = ("score", "state", "tau_neg", "tau_pos", "k")
 """Fields of `Given` that hold one value."""
 
-Said = TypeVar("Said", "Truth", "Given")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
@@ -73,6 +71,9 @@ class Given:
     k: int | None = None
     stated: Mapping[str, float] = field(default_factory=dict)
     """By column: `STATED`, and K under each gamma of a sweep."""
+
+
+_Imported = TypeVar("_Imported", Truth, Given)
 
 
 def encode(said: Truth | Given) -> str:
@@ -108,7 +109,7 @@ def read_given(
         return ParseFailure(reason="no_prediction")
 
 
-def united(one: Said, other: Said) -> Said:
+def united(one: _Imported, other: _Imported) -> _Imported:
     """What two files say together; where both speak of one thing, the first counts."""
     mine, theirs = _said(one), _said(other)
     both = {

@@ -22,12 +22,9 @@ from jobs.evidence_retrieval.scoring.foreign import (
     unknown_keys,
     without,
 )
-from jobs.evidence_retrieval.verifying import (
-    COLUMNS,
-    Verification,
-    choices_of,
-    verify,
-)
+from jobs.evidence_retrieval.verification.choices import choices_of
+from jobs.evidence_retrieval.verification.verdicts import verify
+from jobs.evidence_retrieval.verification.verification import COLUMNS, Verification
 from runner.scorecard import Cell, Finding, Scorecard, Table
 
 

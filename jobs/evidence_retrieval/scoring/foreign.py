@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobs.evidence_retrieval.verifying import Comparison, Verification
+from jobs.evidence_retrieval.verification.verification import Comparison, Verification
 from jobs.rows.mapping import ColumnMap, column_map, near_words
 from runner.scorecard import Finding, Metric
 

@@ -22,8 +22,11 @@ from jobs.evidence_retrieval.measuring.trivial import trivial
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring.against import checked
 from jobs.evidence_retrieval.scoring.comparable import comparable, labels
+from jobs.evidence_retrieval.scoring.verdicts import Verdicts
 from jobs.evidence_retrieval.settings import INPUTS
+from jobs.evidence_retrieval.sheet import sheet_of
 from jobs.evidence_retrieval.summary.terminal import run_text
+from runner.job import Answers
 from runner.scorecard import Artifact, Detail, Scorecard, Verdict
 
 
@@ -37,6 +40,14 @@ class _Details:
     def __iter__(self) -> Iterator[Detail]:
         yield from self.verdicts
         yield from self.files
+
+
+def score_run(dataset: Dataset, answers: Answers) -> Scorecard:
+    """Scores the answers of a run, with a verdict for each task."""
+    sheet = sheet_of(dataset, answers)
+    return score(
+        dataset, sheet, Verdicts(dataset=dataset, answers=answers, sheet=sheet)
+    )
 
 
 def score(

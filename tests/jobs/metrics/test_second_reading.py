@@ -14,9 +14,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.verifying import curves, states
-from jobs.evidence_retrieval.verifying.choices import SIFTLOG, Choices, EdgeRule
-from jobs.evidence_retrieval.verifying.queries import Query
+from jobs.evidence_retrieval.verification import curves, states
+from jobs.evidence_retrieval.verification.choices import SIFTLOG, Choices, EdgeRule
+from jobs.evidence_retrieval.verification.queries import Query
 from jobs.metrics import calibration as ca
 from jobs.metrics import classification as cl
 from jobs.metrics.gate import STATES, Edge, assign, gate_grid, gate_metrics

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.verifying.choices import Choices
-from jobs.evidence_retrieval.verifying.queries import found as compare
-from jobs.evidence_retrieval.verifying.rankings import MEASURES
+from jobs.evidence_retrieval.verification.choices import Choices
+from jobs.evidence_retrieval.verification.queries import found as compare
+from jobs.evidence_retrieval.verification.rankings import MEASURES
 from jobs.metrics.ranking import Rules, evaluate, hits
 from tests.jobs.metrics import second_reading as plain
 

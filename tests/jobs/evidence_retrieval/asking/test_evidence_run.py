@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.asking import baseline, plan
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.reading import STAGES
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.function import FunctionClient
@@ -41,7 +41,7 @@ class Asking:
 
     name = "evidence-retrieval"
     version = "1"
-    Settings = Settings
+    Settings = JobSettings
     stages = STAGES
 
     def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:

@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.scoring.against import written
 from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.verifying import COLUMNS
+from jobs.evidence_retrieval.verification.verification import COLUMNS
 from runner.errors import DatasetError, UsageError
 from runner.records.render import csv_lines
 from runner.scorecard import Row, Scorecard

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, Sheet
 from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.verifying.queries import GIVEN
+from jobs.evidence_retrieval.verification.queries import GIVEN
 from tests.jobs.evidence_retrieval.sheets import dataset, small_sheet
 
 BORDERS = [0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 0.7, 0.9, 1.0]

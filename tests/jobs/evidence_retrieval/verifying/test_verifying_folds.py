@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verifying import (
-    PROFILES,
-    Comparison,
-    Verification,
-    verify,
-)
+from jobs.evidence_retrieval.verification.choices import PROFILES
+from jobs.evidence_retrieval.verification.verdicts import verify
+from jobs.evidence_retrieval.verification.verification import Comparison, Verification
 from jobs.metrics.classification import auroc
 from jobs.metrics.gate import assign, gate_metrics
 from jobs.metrics.ranking import evaluate, hits

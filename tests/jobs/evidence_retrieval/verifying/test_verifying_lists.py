@@ -12,13 +12,9 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verifying import (
-    PROFILES,
-    SIFTLOG,
-    Choices,
-    Verification,
-    verify,
-)
+from jobs.evidence_retrieval.verification.choices import PROFILES, SIFTLOG, Choices
+from jobs.evidence_retrieval.verification.verdicts import verify
+from jobs.evidence_retrieval.verification.verification import Verification
 
 LISTS = PROFILES["published-lists"]
 

@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.verifying import (
+from jobs.evidence_retrieval.verification.choices import (
     PROFILES,
     SIFTLOG,
     Choices,
-    Comparison,
-    Verification,
     choices_of,
-    verify,
 )
+from jobs.evidence_retrieval.verification.verdicts import verify
+from jobs.evidence_retrieval.verification.verification import Comparison, Verification
 from jobs.metrics.calibration import ece
 from jobs.metrics.classification import Vertex, tpr_at_fpr
 

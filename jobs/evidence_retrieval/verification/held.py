@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from jobs.evidence_retrieval.verifying.choices import Choices, Tries
-from jobs.evidence_retrieval.verifying.figures import Figure, Scope
+from jobs.evidence_retrieval.verification.choices import Choices, Tries
+from jobs.evidence_retrieval.verification.figures import Figure, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

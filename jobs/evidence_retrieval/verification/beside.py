@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from jobs.evidence_retrieval.verifying.choices import Choices
-from jobs.evidence_retrieval.verifying.figures import (
+from jobs.evidence_retrieval.verification.choices import Choices
+from jobs.evidence_retrieval.verification.figures import (
     Figure,
     NotComputableError,
     Scope,
 )
-from jobs.evidence_retrieval.verifying.held import Held, over
+from jobs.evidence_retrieval.verification.held import Held, over
 
 Named: TypeAlias = Callable[[str], Figure | None]
 """The figure that a name such as `ne_gate.auroc` stands for; None: none."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from jobs.evidence_retrieval.verifying.choices import Choices
-from jobs.evidence_retrieval.verifying.queries import Found
+from jobs.evidence_retrieval.verification.choices import Choices
+from jobs.evidence_retrieval.verification.queries import Found
 
 
 def recall(found: Found, k: int, choices: Choices) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
-from jobs.evidence_retrieval.verifying import curves, states
-from jobs.evidence_retrieval.verifying.choices import Choices, Tries
-from jobs.evidence_retrieval.verifying.figures import (
+from jobs.evidence_retrieval.verification import curves, states
+from jobs.evidence_retrieval.verification.choices import Choices, Tries
+from jobs.evidence_retrieval.verification.figures import (
     Figure,
     Scope,
     mean,

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from jobs.evidence_retrieval.verifying.choices import SIFTLOG, Choices, Tries
-from jobs.evidence_retrieval.verifying.figures import NotComputableError, Scope
-from jobs.evidence_retrieval.verifying.folds_layout import read_folds
-from jobs.evidence_retrieval.verifying.held import Held
-from jobs.evidence_retrieval.verifying.lists_layout import read_lists
-from jobs.evidence_retrieval.verifying.queries import Row, read_queries
-from jobs.evidence_retrieval.verifying.verification import Comparison, Verification
+from jobs.evidence_retrieval.verification.choices import SIFTLOG, Choices, Tries
+from jobs.evidence_retrieval.verification.figures import NotComputableError, Scope
+from jobs.evidence_retrieval.verification.folds_layout import read_folds
+from jobs.evidence_retrieval.verification.held import Held
+from jobs.evidence_retrieval.verification.lists_layout import read_lists
+from jobs.evidence_retrieval.verification.queries import Row, read_queries
+from jobs.evidence_retrieval.verification.verification import Comparison, Verification
 
 TOLERANCE = 1e-9
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.evidence_retrieval.verifying.choices import Choices
-from jobs.evidence_retrieval.verifying.queries import Query
+from jobs.evidence_retrieval.verification.choices import Choices
+from jobs.evidence_retrieval.verification.queries import Query
 
 NEG, UNCERTAIN, POS = STATES = ("NEG", "UNCERTAIN", "POS")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from jobs.evidence_retrieval.verifying.choices import Choices, EdgeRule
+from jobs.evidence_retrieval.verification.choices import Choices, EdgeRule
 
 Judged: TypeAlias = Sequence[tuple[bool, float]]
 """Truth and probability of each row."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from jobs.evidence_retrieval.verifying import curves, states
-from jobs.evidence_retrieval.verifying.choices import Choices, Tries
-from jobs.evidence_retrieval.verifying.queries import Query
+from jobs.evidence_retrieval.verification import curves, states
+from jobs.evidence_retrieval.verification.choices import Choices, Tries
+from jobs.evidence_retrieval.verification.queries import Query
 
 Item = TypeVar("Item")
 

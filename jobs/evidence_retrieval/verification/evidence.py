@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from jobs.evidence_retrieval.verifying.choices import Choices, Cut, Queries, Tries
-from jobs.evidence_retrieval.verifying.figures import (
+from jobs.evidence_retrieval.verification.choices import Choices, Cut, Queries, Tries
+from jobs.evidence_retrieval.verification.figures import (
     Figure,
     NotComputableError,
     Scope,
     mean,
 )
-from jobs.evidence_retrieval.verifying.queries import GIVEN, Query
-from jobs.evidence_retrieval.verifying.rankings import MEASURES
+from jobs.evidence_retrieval.verification.queries import GIVEN, Query
+from jobs.evidence_retrieval.verification.rankings import MEASURES
 
 CUTS = (1, 3, 5, 10, 20)
 """Cut-offs that are tried where a figure may have been made at another one."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jobs.evidence_retrieval.verifying import beside
-from jobs.evidence_retrieval.verifying.choices import Choices, Queries
-from jobs.evidence_retrieval.verifying.evidence import ranking_figure
-from jobs.evidence_retrieval.verifying.figures import Figure, Scope
-from jobs.evidence_retrieval.verifying.held import Held, Reading, counted, over
+from jobs.evidence_retrieval.verification import beside
+from jobs.evidence_retrieval.verification.choices import Choices, Queries
+from jobs.evidence_retrieval.verification.evidence import ranking_figure
+from jobs.evidence_retrieval.verification.figures import Figure, Scope
+from jobs.evidence_retrieval.verification.held import Held, Reading, counted, over
 
 LISTS = ("retriever", "reranked")
 """The lists that such a summary speaks of, wherever the rows have them."""

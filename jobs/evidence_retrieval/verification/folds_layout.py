@@ -14,24 +14,24 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from jobs.evidence_retrieval.verifying import beside
-from jobs.evidence_retrieval.verifying.beside import Named, items, numbers
-from jobs.evidence_retrieval.verifying.choices import Choices
-from jobs.evidence_retrieval.verifying.evidence import ranking_figure
-from jobs.evidence_retrieval.verifying.figures import (
+from jobs.evidence_retrieval.verification import beside
+from jobs.evidence_retrieval.verification.beside import Named, items, numbers
+from jobs.evidence_retrieval.verification.choices import Choices
+from jobs.evidence_retrieval.verification.evidence import ranking_figure
+from jobs.evidence_retrieval.verification.figures import (
     Figure,
     NotComputableError,
     Scope,
     mean,
     median,
 )
-from jobs.evidence_retrieval.verifying.gates import (
+from jobs.evidence_retrieval.verification.gates import (
     deployment_figure,
     dynamic_k_figure,
     gate_figure,
 )
-from jobs.evidence_retrieval.verifying.held import Held, Reading, counted, over
-from jobs.evidence_retrieval.verifying.queries import Query
+from jobs.evidence_retrieval.verification.held import Held, Reading, counted, over
+from jobs.evidence_retrieval.verification.queries import Query
 
 Groups: TypeAlias = Mapping[str, Named]
 """By the name of a group: the figure that a key in it stands for."""

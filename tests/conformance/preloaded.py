@@ -10,25 +10,13 @@ import gc
 
 import certifi
 
-import jobs.paper_investigation.job
-import runner.cli.import_
-import runner.cli.resume
-import runner.cli.run
-import runner.cli.sharding
-import runner.clients.openai_compatible
-import runner.launching.launch
+from jobs.paper_investigation import job
+from runner.cli import import_, resume, run, sharding
+from runner.clients import openai_compatible
+from runner.launching import launch
 from runner.money.prices import table
 
-LOADED = (
-    certifi,
-    jobs.paper_investigation.job,
-    runner.cli.import_,
-    runner.cli.resume,
-    runner.cli.run,
-    runner.cli.sharding,
-    runner.clients.openai_compatible,
-    runner.launching.launch,
-)
+LOADED = (certifi, job, import_, resume, run, sharding, openai_compatible, launch)
 
 table()
 gc.collect()

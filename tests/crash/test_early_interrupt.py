@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.launching.undertaking import Undertaking
+from runner.work import load_work
 from tests.processes import environment, siftlog
 
 HIT = """
@@ -60,13 +62,17 @@ PLACES = {
     "import of the job": IMPORTING.format(module="jobs.paper_investigation.job"),
     "import that converts": CONVERTING,
     "import of the engine": IMPORTING.format(module="runner.launching.launch"),
-    "loading of the inputs": CALLING.format(module="runner.work", name="load_work"),
+    "loading of the inputs": CALLING.format(
+        module=load_work.__module__, name=load_work.__name__
+    ),
     "estimate": CALLING.format(module="runner.launching.launch", name="expected"),
     "configuration": CALLING.format(
         module="runner.launching.creation", name="write_toml"
     ),
     "opening of the log": CALLING.format(module="store.opening", name="prepare"),
-    "first event": CALLING.format(module="runner.launching.launch", name="Undertaking"),
+    "first event": CALLING.format(
+        module="runner.launching.launch", name=Undertaking.__name__
+    ),
 }
 
 

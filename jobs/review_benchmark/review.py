@@ -16,7 +16,7 @@ from jobs.review_benchmark.answered import Certainty, Direction
 _NO_WORD = re.compile(r"\W+")
 
 PICO = ("population", "intervention", "comparison", "outcome")
-"""The parts of a question: fields of `Pico`."""
+"""The parts of a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ class Database:
         """Ids of the papers that fit, best first by BM25 (title twice), then by id.
 
         Args:
-            expression: of FTS5; see `search.query`.
+            expression: of FTS5, as `expression` makes it of a query.
             years: from and to; papers without a year fit any.
             at_most: how many.
             with_reviews: Cochrane reviews are papers too.

@@ -17,7 +17,7 @@ from jobs.review_benchmark.database.statements import SQL
 
 
 class Shelf:
-    """What the database has of a batch of records; a `merging.Known`.
+    """What the database has of a batch of records, as merging needs it.
 
     Fetch a batch, put each of its records where it belongs, and flush. Nobody else
     writes in the meantime: all is one transaction.

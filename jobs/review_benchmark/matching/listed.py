@@ -12,7 +12,7 @@ from jobs.review_benchmark.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """Records in their order, looked up by dictionaries; a `rules.Pool`."""
+    """Records in their order, looked up by dictionaries: a pool for matching."""
 
     titles: tuple[str, ...]  #: normalised, one a record
     cutoff: float

@@ -107,7 +107,7 @@ def _alike(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stocked:
-    """A database in the order that one agent gives it; a `rules.Pool` of one paper.
+    """A database in the order that one agent gives it: a pool for one truth paper.
 
     First the included papers, then the other candidates by rank, then the rest by id.
     Places are those of this order where a paper stands in it, and beyond it by id.

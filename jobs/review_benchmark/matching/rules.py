@@ -19,7 +19,7 @@ Method: TypeAlias = Literal["pmid", "doi", "title_fuzzy"]
 Matching: TypeAlias = Literal["whole-list", "single-pass"]
 
 METHODS: Mapping[str, Method] = {"pmid": "pmid", "doi": "doi", "title": "title_fuzzy"}
-"""How papers are matched, by what they are looked up by: a field of `Wanted`."""
+"""How papers are matched, by what they are looked up by: a field of the keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

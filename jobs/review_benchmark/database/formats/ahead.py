@@ -31,7 +31,7 @@ _Message: TypeAlias = tuple[Found, ...] | DatasetError
 
 
 def read_file(path: Path, form: Form, mapped: Mapping[str, str]) -> Iterator[Found]:
-    """The records of a file, as `choice.read` has them.
+    """The records of a file; those of a large one are read in a process of its own.
 
     Args:
         path: the file.

@@ -11,7 +11,7 @@ from jobs.review_benchmark.matching.normal import pmid_of
 from jobs.rows.cells import Cell, integer_of, shown, text_of
 
 Cells: TypeAlias = Mapping[str, Cell]
-"""By the names of `NAMES`; what is absent, None or blank is not given."""
+"""By the names of the fields; what is absent, None or blank is not given."""
 
 NAMES: Final = (
     *("document_id", "pmid", "doi", "title", "abstract", "authors", "journal", "year"),

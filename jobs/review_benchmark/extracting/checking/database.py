@@ -13,7 +13,7 @@ from jobs.review_benchmark.review import TruthPaper
 
 
 class Known(Protocol):
-    """Papers by PMID, as a `Database` has them."""
+    """Papers by PMID, as a paper database has them."""
 
     def by_pmid(self, pmid: str) -> int | None:
         """Id of the paper with a PMID, in normal form."""

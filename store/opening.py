@@ -188,13 +188,13 @@ def check_tail(conn: sqlite3.Connection, path: Path) -> None:
         links.append((0, genesis(run_id, config_sha256, created_us)))
     latest: dict[int, int] = {}
     weight = 0
-    for (last_seq, head), (before_seq, before) in pairwise(links):
+    for (end_seq, head), (before_seq, before) in pairwise(links):
         if weight > TAIL_BYTES:
             break
-        found = conn.execute(SQL["link_rows"], (before_seq, last_seq)).fetchall()
+        found = conn.execute(SQL["link_rows"], (before_seq, end_seq)).fetchall()
         rows = [EventRow._make(row) for row in found]
         if link_again(before, rows) != head:
-            raise _changed(path, f"events {before_seq + 1} to {last_seq}")
+            raise _changed(path, f"events {before_seq + 1} to {end_seq}")
         for row in rows:
             weight += len(row.facts) + len(row.body or b"")
             if row.task is not None:

@@ -2,7 +2,7 @@
 
 The projections of a prefix are folded from its events into a file of their own, by the
 code that folds them live. A reader of that file sees the log's own events up to there,
-with their bodies, under their usual names: every function of `store.views` answers of
+with their bodies, under their usual names: every function that reads a log answers of
 the past as it did when that was the present. The log itself is only read.
 """
 

@@ -1,7 +1,7 @@
 """The projection tables: loading what a fold needs, writing what it changed.
 
-They are derived: `store.rebuild` empties them and folds the whole log again with the
-code of this module, and the rows come out the same.
+They are derived: `store.rebuild` empties them and folds the whole log again with
+the code of this module, and the rows come out the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The event log on SQLite: what the engine holds open while a run lives.
 
 A shell around parts that each do one thing: `store.opening` checks and takes over,
-`store.committer` groups commits, `store.writer` makes one, `store.reading` reads. One
-connection on one thread serves them all, so that reads see what was appended before
-them and no second connection can meet the writer's checkpoints.
+`store.writer` makes a commit, of which many appenders share one, `store.reading`
+reads. One connection on one thread serves them all, so that reads see what was appended
+before them and no second connection can meet the writer's checkpoints.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Real stand-ins for tests: a log in memory and a clock that is set by hand.
 
-`MemoryLog` keeps the same contract as `store.sqlite.SqliteLog` with the same fold and
-state machine, and forgets everything with the process. One suite runs against both.
+`MemoryLog` keeps the same contract as `store.sqlite.SqliteLog` with the same fold
+and state machine, and forgets everything with the process. One suite runs against both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a run is doing: its minutes, its latencies, its calls under way.
 
-Like `store.status` from projections alone; a monitor reads both at one moment, inside
-`one_moment`, so that its figures belong together.
+Like `store.status` from projections alone; a monitor reads both at one moment,
+inside one transaction, so that its figures belong together.
 """
 
 from __future__ import annotations

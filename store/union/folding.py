@@ -2,8 +2,8 @@
 
 What is counted of an event (calls, money, tokens, minutes) is added up whichever log it
 is of. Where a task stands is not: every log moves its own draft of it, by the moves of
-any log, and the task's row is the best of them (`store.union.claims`). So a union comes
-out the same in whatever order, and in whatever pieces, its logs were merged.
+any log, and the task's row is the best of them. So a union comes out the same in
+whatever order, and in whatever pieces, its logs were merged.
 
 Tasks that one log alone has moved, nearly all of them, have no drafts but their row.
 """

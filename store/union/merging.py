@@ -196,18 +196,18 @@ class Merger:
             CorruptLog: it does not.
         """
         head, at, first = known.link, known.seq, known.seq
-        for last_seq, stored in stretch.links:
-            commit = stretch.rows[at - first : last_seq - first]
-            dense = [row.seq for row in commit] == list(range(at + 1, last_seq + 1))
+        for end_seq, stored in stretch.links:
+            commit = stretch.rows[at - first : end_seq - first]
+            dense = [row.seq for row in commit] == list(range(at + 1, end_seq + 1))
             head = link_again(head, commit)
             if not dense or head != stored:
                 raise CorruptLog(
-                    f"events {at + 1} to {last_seq} of a log of {self._run_id} do not "
+                    f"events {at + 1} to {end_seq} of a log of {self._run_id} do not "
                     "follow those that were merged before: it was changed, or went on "
                     "in two places; keep the one that is right and delete "
                     f"{self._path}"
                 )
-            at = last_seq
+            at = end_seq
         return head
 
     def _recorded(

@@ -1,7 +1,7 @@
 """How a run stands, worked out from its tasks and events.
 
-For the log in memory what `store.status` and `store.spending` read from the tables of
-the real one; where both run the same seed, they are compared by what follows.
+For the log in memory what `store.status` and `store.spending` read from the
+tables of the real one; where both run the same seed, they are compared by what follows.
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ def known_theme(name: str | None) -> str:
     Raises:
         click.UsageError: there is none of that name.
     """
-    from textual.theme import BUILTIN_THEMES
+    from textual.theme import BUILTIN_THEMES  # noqa: PLC0415
 
-    from tui.drawing.palette import DARK, MONOCHROME, PALETTES
+    from tui.drawing.palette import DARK, MONOCHROME, PALETTES  # noqa: PLC0415
 
     if name is None:
         return (MONOCHROME if os.environ.get("NO_COLOR") else DARK).name

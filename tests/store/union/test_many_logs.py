@@ -57,8 +57,11 @@ def test_a_look_that_finds_nothing_new_opens_each_log_once(
         opened.append(path)
         return open_reader(path)
 
-    for module in ("source", "refreshing"):
-        monkeypatch.setattr(f"store.union.{module}.open_reader", open_counted)
+    for name in (
+        "store.union.source.open_reader",
+        "store.union.refreshing.open_reader",
+    ):
+        monkeypatch.setattr(name, open_counted)
     again = folder.refresh()
     assert again is not None
     assert again.events == 0

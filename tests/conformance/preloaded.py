@@ -13,8 +13,8 @@ import certifi
 import jobs.paper_investigation
 import runner.cli.calls
 import runner.cli.sharding
-import runner.clients.openai_compatible
 import runner.launching.launch
+from runner.clients import openai_compatible
 from runner.money.prices import table
 
 LOADED = (
@@ -22,7 +22,7 @@ LOADED = (
     jobs.paper_investigation,
     runner.cli.calls,
     runner.cli.sharding,
-    runner.clients.openai_compatible,
+    openai_compatible,
     runner.launching.launch,
 )
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from runner.exporting import logged
 from runner.exporting.arrow import arrow_table
 from runner.exporting.sheet import Sheet
+from store.database import open_reader
+from store.read.status import scorings
 from store.runs import resolve
-from store.views import last_seq, open_reader, scorings
+from store.tables import last_seq
 
 if TYPE_CHECKING:
     import pandas as pd

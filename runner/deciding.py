@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 
 from runner.errors import UsageError
 from runner.scorecard import Comparable
-from store.stopping import Stopping
+from store.results import StoppingRule
 
 GROUP = "siftlog.decisions"
 NAME = "sequential"
@@ -41,7 +41,7 @@ class Finished:
     is_whole: bool  #: there are no others
 
 
-Decide: TypeAlias = Callable[[Comparable, Comparable, Finished, Stopping], Look]
+Decide: TypeAlias = Callable[[Comparable, Comparable, Finished, StoppingRule], Look]
 """Compares B with A, given as (a, b, finished, stopping).
 
 Raises `UsageError` where the metric is not one that can be watched.

@@ -37,8 +37,8 @@ from runner.parameters import (
     headers_of,
     json_object,
 )
-from store.durable import replace_file
-from store.stopping import Stopping
+from store.filesystem import replace_file
+from store.results import StoppingRule
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (
@@ -257,11 +257,11 @@ class RunOptions(ParameterOptions):
         return self
 
     @property
-    def stopping(self) -> Stopping | None:
+    def stopping(self) -> StoppingRule | None:
         """The question that the run stops at once it is decided, if there is one."""
         if self.stop_when_decided is None:
             return None
-        return Stopping.of(self.stop_when_decided, self.alpha)
+        return StoppingRule.of(self.stop_when_decided, self.alpha)
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -18,8 +18,7 @@ from typing import TypeAlias
 from runner.job import Dataset, Job, Stage
 from runner.shuffled import shuffled
 from runner.task import Answer, Task, TaskSpec
-from store.manifest import PlannedTask
-from store.task import TaskRow
+from store.task import PlannedTask, TaskRow
 
 BLOCK = 1000
 """Tasks in one event: 7 times faster and 3 times smaller than an event a task."""

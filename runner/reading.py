@@ -11,7 +11,7 @@ from runner.plan import task_of
 from runner.reply import AnyReply
 from runner.task import Answer
 from runner.wire import decode_reply
-from store.log import StoredReply
+from store.log.interface import StoredReply
 from store.task import TaskRow, TaskState
 
 

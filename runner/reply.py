@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
-from store.served import Served
+from store.served import ServedBy
 
 FLOAT_BYTES: Final = 4
 """Of a vector's number: float32, as embedding models make them."""
@@ -45,7 +45,7 @@ class Reply:
     finish_reason: str = "stop"  #: "stop", "length", "content_filter", "refusal"
     usage: Usage | None = None
     reasoning: str = ""  #: as far as the endpoint shows it
-    served: Served | None = field(default=None, compare=False)
+    served: ServedBy | None = field(default=None, compare=False)
     """What answered, as the body says it; two replies that say the same are equal."""
 
     @property
@@ -72,7 +72,7 @@ class Vectors:
 
     packed: tuple[bytes, ...]
     usage: Usage | None = None
-    served: Served | None = field(default=None, compare=False)
+    served: ServedBy | None = field(default=None, compare=False)
     """What answered, as the body says it; two replies that say the same are equal."""
 
     @classmethod
@@ -115,7 +115,7 @@ class Ranking:
 
     results: tuple[Ranked, ...]
     usage: Usage | None = None
-    served: Served | None = field(default=None, compare=False)
+    served: ServedBy | None = field(default=None, compare=False)
     """What answered, as the body says it; two replies that say the same are equal."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from runner.figure import FailedFigure, Figure
-from store.milestone import Milestone, Parts
+from store.results import ItemParts, Milestone
 
 LIMITS = "limits"
 """Where a finding is that speaks of all numbers: what they do not show. A report has a
@@ -241,7 +241,7 @@ class Kept:
     """
 
     milestone: Milestone
-    parts: Parts
+    parts: ItemParts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

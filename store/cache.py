@@ -1,4 +1,4 @@
-"""Answers of earlier runs under the hash of what was asked: `cache.db`.
+"""Caches replies of earlier runs in `cache.db` under the hash of the request.
 
 No run depends on it: what it loses is asked for again. It is therefore written with
 `synchronous=NORMAL`, which keeps the file sound in a power cut and may forget the last
@@ -6,10 +6,14 @@ answers, and its users go on without it whatever is wrong with it.
 
 Any number of processes read and write it. It holds replies and their keys; neither
 prompts nor anything from which a prompt could be restored.
+
+The cache's disk may be slow, and other processes may make it wait; the run's event loop
+does neither.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import sqlite3
@@ -18,13 +22,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
-from store.codec import Packer, unpack
+from store.database import named, text
 from store.errors import CacheUnusable
-from store.statements import named, text
+from store.log.writer import WriterThread
+from store.tables import Packer, unpack
 
 _SQL: Final = named(text("cache"))
 
@@ -325,3 +330,56 @@ class _Transaction:
         # a full disk has rolled back already
         elif self._conn.in_transaction:
             self._conn.execute(_SQL["rollback"])
+
+
+class CacheConnection:
+    """A connection to `cache.db`, used from an event loop."""
+
+    def __init__(self, thread: WriterThread) -> None:
+        self._thread = thread
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """Open the cache at *path*, or make it.
+
+        Raises:
+            CacheUnusable: it cannot be made or opened, or is something else.
+        """
+        # tried beforehand: aiosqlite's thread may outlive the loop if its first word
+        # is an error
+        await asyncio.to_thread(_try, path)
+        thread = WriterThread(lambda: connect(path))
+        try:
+            await thread
+        except BaseException:
+            await thread.close()
+            raise
+        return cls(thread)
+
+    async def find(self, keys: Iterable[bytes]) -> dict[bytes, CachedReply]:
+        """The replies under *keys*, as far as they are there.
+
+        Raises:
+            sqlite3.Error: the file cannot be read.
+        """
+        return await self._thread.run(find, keys)
+
+    async def write(
+        self, entries: Sequence[CacheEntry], used: Mapping[bytes, int], now_us: int
+    ) -> None:
+        """Keep *entries*, and count how often others were *used*.
+
+        A cancelled caller's entries may be written all the same.
+
+        Raises:
+            sqlite3.Error: the file cannot be written.
+        """
+        await self._thread.run(write, entries, used, now_us)
+
+    async def close(self) -> None:
+        """Close the connection and end the thread."""
+        await self._thread.close()
+
+
+def _try(path: Path) -> None:
+    connect(path).close()

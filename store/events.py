@@ -1,4 +1,4 @@
-"""The facts of a run: frozen, past tense, complete, inert.
+"""Defines the events of a run: frozen facts, named in the past tense.
 
 Two rules for what may stand here. An event says what *happened*, never what should
 happen. It carries every small fact that a fold needs (counts, durations, classes), so
@@ -7,22 +7,166 @@ manifest) travel beside the event as the `payload` of its `Entry`.
 
 Sequence numbers, times and the writer are given by the log when it commits; they are
 fields of `Recorded`, not of events. Field names are stored, so renaming one needs a
-new version and an upcaster (`store/upcast.py`); adding a field with a default does not.
+new version and an upcaster (`store/tables.py`); adding a field with a default does not.
+
+A batch has a key of ours, made from what is in it, under which the log knows it; the
+provider is told the key and gives an id of its own. All of these events are marked, so
+that the batches of a log are found without reading it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
-from store.batches import BatchEvent
-from store.expected import Expected
-from store.milestone import Milestone
-from store.refused import ParameterRefused
-from store.served import Served
-from store.shard import Shard
-from store.stopping import ComparisonDecided, Stopping
+import msgspec
+
+from store.results import ComparisonDecided, Milestone, StoppingRule
+from store.served import ServedBy
+from store.slices import Shard
+
+BatchOutcome: TypeAlias = Literal[
+    "completed", "expired", "cancelled", "failed", "missing"
+]
+"""How a batch ended; missing: the provider never had it, so nothing of it was billed.
+Whatever the word, each request of it has an outcome of its own."""
+
+
+class BatchItem(NamedTuple):
+    """An attempt in a batch."""
+
+    task: int
+    attempt: int
+    id: str  #: what the provider calls it in its results; says nothing of the attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEventBase:
+    """What every event of a batch says."""
+
+    batch: str  #: its key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPrepared(BatchEventBase):
+    """A batch is about to be sent; durable before its first byte leaves.
+
+    The payload lists its items as JSON.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    model: str
+    form: str  #: how the provider is spoken to, a name of `runner.batch.opening.FORMS`
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCreated(BatchEventBase):
+    """The provider is known to have the batch."""
+
+    VERSION: ClassVar[int] = 1
+
+    id: str  #: the provider's
+    file: str | None = None  #: id of what was uploaded for it, where that has one
+    found: bool = False  #: in the provider's list: whoever created it could not say so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPolled(BatchEventBase):
+    """The provider said something new of an open batch."""
+
+    VERSION: ClassVar[int] = 1
+
+    status: str  #: in the provider's words
+    done: int = 0  #: requests that it has answered
+    failed: int = 0  #: requests that it could not answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEnded(BatchEventBase):
+    """Nothing will change about the batch any more; its results may still be read."""
+
+    VERSION: ClassVar[int] = 1
+
+    outcome: str  #: an `Outcome`
+    requests: int
+    done: int = 0
+    failed: int = 0
+    why: str | None = None  #: one sentence, where it did not complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCancelled(BatchEventBase):
+    """The provider was asked to cancel the batch; what it had answered is billed."""
+
+    VERSION: ClassVar[int] = 1
+
+    by: str
+
+
+BatchEvent: TypeAlias = (
+    BatchPrepared | BatchCreated | BatchPolled | BatchEnded | BatchCancelled
+)
+
+_items: Final = msgspec.json.Decoder(list[BatchItem])
+
+
+def batch_bytes(items: Sequence[BatchItem]) -> bytes:
+    """The payload of `BatchPrepared`."""
+    return msgspec.json.encode(items)
+
+
+def batch_items(payload: bytes) -> list[BatchItem]:
+    """The items in a payload; raises `msgspec.DecodeError` for any other bytes."""
+    return _items.decode(payload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterRefused:
+    """An endpoint does not take a parameter of requests to a model.
+
+    Decides what later requests of the run to that endpoint and model contain.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    endpoint: str  #: its address, or the provider's name
+    model: str
+    name: str  #: field of the request, such as "temperature" or "response_format"
+    words: str  #: what the endpoint said
+    instead: str | None = None
+    """Field or value sent from now on; None: nothing. Of a limit of the output that is
+    ignored, the tokens that a call reserves instead."""
+    how: str = "refused"
+    """"refused": with an error status; "known to be refused": by the model's family,
+    without a call; "ignored": accepted, but the replies do not follow it."""
+
+    @property
+    def sentence(self) -> str:
+        """The fact for people."""
+        if self.how == "ignored":
+            return f"{self.model}: {self.name} has no effect: {self.words}"
+        sent = "not sent" if self.instead is None else f"sent as {self.instead}"
+        return f"{self.model}: {self.name} {self.how}, {sent} from now on: {self.words}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedUsage:
+    """What a run was expected to take before its first call, for each item planned.
+
+    The figures are low, expected and high, for one first-stage spec with all that
+    follows from it, over all models and replicates.
+    """
+
+    tried: int  #: items that were answered offline
+    first: list[str]  #: stages that the plan begins with
+    calls: tuple[float, float, float]
+    tokens_in: tuple[float, float, float]
+    tokens_out: tuple[float, float, float]
+    cost_usd: tuple[float, float, float] | None  #: None: a price was unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +197,10 @@ class RunStarted:
     inputs: list[Input]
     siftlog_version: str
     imported: bool = False
-    expected: Expected | None = None  #: None: nothing that costs was to be asked
+    expected: ExpectedUsage | None = None  #: None: nothing that costs was to be asked
     budget_usd: float | None = None  #: cap of the whole run; None: no cap
     group: str | None = None  #: of runs that were started together, under one cap
-    stopping: Stopping | None = None  #: None: it answers all that is planned
+    stopping: StoppingRule | None = None  #: None: it answers all that is planned
     shard: Shard | None = None  #: the part in this log; all else is of the whole run
 
 
@@ -227,7 +371,7 @@ class AttemptAnswered:
     tokens_cache_write_1h: int | None = None  #: part of tokens_cache_write kept an hour
     charged_usd: float | None = None  #: what the reply itself says that it cost
     usage_doubtful: bool = False  #: the reply's total is smaller than its parts
-    served: Served | None = None  #: None: the reply says nothing, or the log is older
+    served: ServedBy | None = None  #: None: the reply says nothing, or the log is older
     empty: bool = False  #: a chat's reply without any text
     kept: bool = False  #: the task's own earlier answer, taken up again after a `retry`
 
@@ -389,7 +533,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class UnknownEvent:
     """An event of a kind or version this code does not know: kept, not read."""
 
     kind: str
@@ -398,17 +542,17 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordedEvent:
     """An event as the log holds it."""
 
     seq: int  #: dense from 1; commit order
     ts_us: int  #: strictly increasing in a file
     epoch: int  #: which opening of the log wrote it
-    event: Event | Unknown
+    event: Event | UnknownEvent
     payload_bytes: int  #: length of the payload before compression; 0: none
 
     @property
     def kind(self) -> str:
         """The stored name of the event's kind."""
         event = self.event
-        return event.kind if isinstance(event, Unknown) else NAMES[type(event)]
+        return event.kind if isinstance(event, UnknownEvent) else NAMES[type(event)]

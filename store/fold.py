@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from store.batches import OfBatch
 from store.errors import IllegalMove
 from store.events import (
     KINDS,
@@ -28,11 +27,13 @@ from store.events import (
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
+    BatchEventBase,
     CommandAccepted,
     CommandApplied,
     CommandRejected,
     Event,
     LimitObserved,
+    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -46,26 +47,25 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.manifest import PlannedTask
-from store.refused import ParameterRefused
-from store.run_state import RunState
-from store.served import differs, served_keys
-from store.stopping import ComparisonDecided
-from store.sums import (
+from store.fold_state import (
     US_PER_MINUTE,
     US_PER_S,
-    ErrorClass,
-    Failures,
-    Minute,
-    Outcome,
+    ErrorSums,
+    FailureOutcome,
+    FailureSums,
+    MinuteSums,
     ReplyTally,
+    RunState,
     bucket_of,
 )
+from store.results import ComparisonDecided
+from store.served import charge_differs, served_keys
 from store.task import (
-    MOVES,
-    Move,
+    TRANSITIONS,
+    PlannedTask,
     TaskDraft,
     TaskState,
+    Transition,
     pico,
     planned_state,
 )
@@ -74,7 +74,7 @@ from store.task import (
 #: the next writer rebuilds them from the events.
 CODE_VERSION = 6
 
-OneTask: TypeAlias = (
+TaskEvent: TypeAlias = (
     AttemptStarted
     | AttemptAnswered
     | AttemptFailed
@@ -89,7 +89,7 @@ OneTask: TypeAlias = (
 MARKED = frozenset(
     kind
     for kind, event in KINDS.items()
-    if event not in (*OneTask.__args__, LimitObserved)
+    if event not in (*TaskEvent.__args__, LimitObserved)
 )
 
 
@@ -101,12 +101,12 @@ def touched(event: Event) -> Iterable[int]:
         case AttemptsAbandoned():
             return [task for task, _ in event.attempts]
         case _:
-            task: int | None = getattr(event, "task", None)  # of every `OneTask`
+            task: int | None = getattr(event, "task", None)  # of every `TaskEvent`
             return () if task is None else (task,)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PlannedBlock:
     """Tasks that were planned together, numbered densely from `first`."""
 
     seq: int
@@ -124,13 +124,13 @@ class Fold:
 
     run: RunState
     tasks: dict[int, TaskDraft]
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[PlannedBlock] = field(default_factory=list)
     moved: dict[int, TaskDraft] = field(default_factory=dict)
     counts: dict[tuple[str, str, TaskState], int] = field(
         default_factory=lambda: defaultdict(int)
     )
-    minutes: dict[tuple[str, str, int], Minute] = field(
-        default_factory=lambda: defaultdict(Minute)
+    minutes: dict[tuple[str, str, int], MinuteSums] = field(
+        default_factory=lambda: defaultdict(MinuteSums)
     )
     latencies: dict[tuple[str, str, int], int] = field(
         default_factory=lambda: defaultdict(int)
@@ -139,8 +139,8 @@ class Fold:
         default_factory=lambda: defaultdict(ReplyTally)
     )
     limiters: dict[str, tuple[LimitObserved, int]] = field(default_factory=dict)
-    errors: dict[tuple[str, str, str], ErrorClass] = field(default_factory=dict)
-    failures: dict[tuple[int, str, str, str, Outcome], Failures] = field(
+    errors: dict[tuple[str, str, str], ErrorSums] = field(default_factory=dict)
+    failures: dict[tuple[int, str, str, str, FailureOutcome], FailureSums] = field(
         default_factory=dict
     )
     reasons: dict[tuple[str, str], int] = field(
@@ -175,7 +175,7 @@ class Fold:
             case TaskFailed():
                 self._failed(seq, ts_us, event)
             case TaskSkipped():
-                draft = self._step(seq, event, Move.SKIP)
+                draft = self._step(seq, event, Transition.SKIP)
                 draft.reason = event.reason
                 draft.reply_seq = None
                 self.reasons["skip", event.reason] += 1
@@ -207,7 +207,7 @@ class Fold:
                 | ScoringRecorded()
                 | ComparisonDecided()
                 | ParameterRefused()
-                | OfBatch()
+                | BatchEventBase()
             ):
                 pass  # found by their marks
             case _:
@@ -216,11 +216,11 @@ class Fold:
         if kind in MARKED:
             self.marks.append((kind, seq))
 
-    def _move(self, seq: int, task: int, move: Move) -> TaskDraft:
+    def _move(self, seq: int, task: int, move: Transition) -> TaskDraft:
         draft = self.tasks.get(task) or self._just_planned(task)
         if draft is None:
             raise IllegalMove(f"task {task} was never planned: {move.value}")
-        state = MOVES.get((draft.state, move))
+        state = TRANSITIONS.get((draft.state, move))
         if state is None:
             raise IllegalMove(
                 f"task {task} is {draft.state.name.lower()} and cannot take "
@@ -243,14 +243,14 @@ class Fold:
                 return draft
         return None
 
-    def _step(self, seq: int, event: OneTask, move: Move) -> TaskDraft:
+    def _step(self, seq: int, event: TaskEvent, move: Transition) -> TaskDraft:
         """A move by an event of the task's own."""
         draft = self._move(seq, event.task, move)
         draft.event_seq = seq
         return draft
 
     def _started(self, seq: int, ts_us: int, event: AttemptStarted) -> None:
-        draft = self._step(seq, event, Move.START)
+        draft = self._step(seq, event, Transition.START)
         draft.attempts = max(draft.attempts, event.attempt)
         draft.tries += 1
         draft.sent = True
@@ -262,7 +262,9 @@ class Fold:
 
     def _answered(self, seq: int, ts_us: int, event: AttemptAnswered) -> None:
         refused = event.reask is not None
-        draft = self._step(seq, event, Move.REFUSE if refused else Move.ANSWER)
+        draft = self._step(
+            seq, event, Transition.REFUSE if refused else Transition.ANSWER
+        )
         was_sent = draft.sent
         if not was_sent:  # it came without a request of ours
             draft.attempts = max(draft.attempts, event.attempt)
@@ -308,7 +310,7 @@ class Fold:
         if event.reask is not None:
             minute.retried += 1
             self.reasons["re-ask", event.reask] += 1
-            self._went_wrong(ts_us, event.reask, draft, Outcome.REASKED)
+            self._went_wrong(ts_us, event.reask, draft, FailureOutcome.REASKED)
 
     def _count_reply(self, stage: str, model: str, event: AttemptAnswered) -> None:
         """How a reply ended, and whether it was of use."""
@@ -333,12 +335,12 @@ class Fold:
             counters["charged_pico"] += pico(event.charged_usd)
             counters["answers_charged"] += 1
             ours = event.cost_usd
-            if ours is not None and differs(ours, event.charged_usd):
+            if ours is not None and charge_differs(ours, event.charged_usd):
                 counters["charges_differ"] += 1
 
     def _failed_attempt(self, seq: int, ts_us: int, event: AttemptFailed) -> None:
         retried = event.retry_in_s is not None
-        move = Move.RETRY if retried else Move.GIVE_UP
+        move = Transition.RETRY if retried else Transition.GIVE_UP
         draft = self._step(seq, event, move)
         draft.sent = False
         draft.error = event.error
@@ -349,15 +351,15 @@ class Fold:
         self.counters["attempts_failed"] += 1
         self._possible(event.possible_usd)
         key = (event.error, draft.stage, draft.model)
-        seen = self.errors.get(key) or ErrorClass(0, 0, seq, event.task)
-        self.errors[key] = ErrorClass(
+        seen = self.errors.get(key) or ErrorSums(0, 0, seq, event.task)
+        self.errors[key] = ErrorSums(
             seen.n + 1, seen.final + (not retried), seq, event.task
         )
-        outcome = Outcome.RETRIED if retried else Outcome.FINAL
+        outcome = FailureOutcome.RETRIED if retried else FailureOutcome.FINAL
         self._went_wrong(ts_us, event.error, draft, outcome)
 
     def _failed(self, seq: int, ts_us: int, event: TaskFailed) -> None:
-        draft = self._step(seq, event, Move.FAIL)
+        draft = self._step(seq, event, Transition.FAIL)
         draft.error = event.error
         draft.reply_seq = None
         self.minutes[draft.stage, draft.model, ts_us // US_PER_MINUTE].failed += 1
@@ -367,20 +369,20 @@ class Fold:
         if event.fault is not None:
             # it failed in the job's own code, and no attempt has counted it
             key = (event.error, draft.stage, draft.model)
-            seen = self.errors.get(key) or ErrorClass(0, 0, seq, event.task)
-            self.errors[key] = ErrorClass(seen.n + 1, seen.final + 1, seq, event.task)
-            self._went_wrong(ts_us, event.error, draft, Outcome.FINAL)
+            seen = self.errors.get(key) or ErrorSums(0, 0, seq, event.task)
+            self.errors[key] = ErrorSums(seen.n + 1, seen.final + 1, seq, event.task)
+            self._went_wrong(ts_us, event.error, draft, FailureOutcome.FINAL)
 
     def _went_wrong(
-        self, ts_us: int, what: str, draft: TaskDraft, outcome: Outcome
+        self, ts_us: int, what: str, draft: TaskDraft, outcome: FailureOutcome
     ) -> None:
         key = (ts_us // US_PER_MINUTE, what, draft.stage, draft.model, outcome)
         seen = self.failures.get(key)
         n = 1 if seen is None else seen.n + 1
-        self.failures[key] = Failures(n, draft.task)
+        self.failures[key] = FailureSums(n, draft.task)
 
     def _completed(self, seq: int, ts_us: int, event: TaskCompleted) -> None:
-        draft = self._step(seq, event, Move.COMPLETE)
+        draft = self._step(seq, event, Transition.COMPLETE)
         if draft.reply_seq is None:
             raise IllegalMove(f"task {event.task} has no reply to be completed with")
         draft.error = None
@@ -388,7 +390,7 @@ class Fold:
         if event.unparsed is not None:
             self.counters["tasks_unparsed"] += 1
             self.reasons["parse", event.unparsed] += 1
-            self._went_wrong(ts_us, event.unparsed, draft, Outcome.UNPARSED)
+            self._went_wrong(ts_us, event.unparsed, draft, FailureOutcome.UNPARSED)
             # an earlier reply that was settled for was counted as it was refused
             if event.attempt == draft.attempts and not event.adopted:
                 self.replies[draft.stage, draft.model].unparsed += 1
@@ -396,7 +398,7 @@ class Fold:
         self.run.success_us = ts_us
 
     def _reopened(self, seq: int, task: int) -> None:
-        draft = self._move(seq, task, Move.REOPEN)
+        draft = self._move(seq, task, Transition.REOPEN)
         if draft.reason is not None:
             if draft.reply_seq is None:
                 self.reasons["skip", draft.reason] -= 1
@@ -410,7 +412,7 @@ class Fold:
         draft.not_before_us = None
 
     def _abandoned(self, seq: int, event: AttemptsAbandoned) -> None:
-        move = Move.HOLD if event.hold else Move.ABANDON
+        move = Transition.HOLD if event.hold else Transition.ABANDON
         for task, _attempt in event.attempts:
             draft = self._move(seq, task, move)
             draft.abandoned += 1
@@ -429,7 +431,7 @@ class Fold:
         self, seq: int, event: TasksPlanned, manifest: Sequence[PlannedTask]
     ) -> None:
         self.run.plan(event, len(manifest))
-        self.blocks.append(Block(seq, event.first, manifest))
+        self.blocks.append(PlannedBlock(seq, event.first, manifest))
         for (stage, model, skip), n in Counter(
             (plan.stage, plan.model, plan.skip) for plan in manifest
         ).items():

@@ -1,23 +1,32 @@
-"""The filter language of `tasks`, `retry` and the monitor, as bound SQL parameters.
+"""Parses the filter language of tasks and events into bound SQL parameters.
 
-    state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
+state:failed stage:judge -model:m-large latency>5s parse:truncated "some title"
 
 Terms stand side by side and must all hold; a minus in front turns one round. Values
 with blanks go in double quotes. A term without a key is looked for in the item's key,
 and as the number of a task. What a person types becomes parameters and never SQL: the
 conditions themselves are the fragments `where_*` of `queries.sql`.
+
+kind:attempt_failed err:RateLimited model:m-large -stage:judge "too many"
+
+A term without a key is looked for in the event's kind and in the values of its facts,
+not in their names, and as the number of its task. What the error classes and reasons
+of tasks are called, those of events are called too.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TypeAlias
 
+from store.database import SQL
 from store.errors import QueryError
-from store.statements import SQL
+from store.events import KINDS
 from store.task import PICO_PER_USD, TaskState
 
 Parameter: TypeAlias = str | int | float
@@ -32,7 +41,7 @@ class Term:
     is_negated: bool = False
 
 
-Reader: TypeAlias = Callable[[str, str, int], Term]
+TermReader: TypeAlias = Callable[[str, str, int], Term]
 """Reads a key's operator and value; given their position too, for errors."""
 
 
@@ -91,7 +100,7 @@ def parse_query(expression: str) -> Query:
 
 
 def parse_terms(
-    expression: str, keys: Mapping[str, Reader], text: Callable[[str], Term]
+    expression: str, keys: Mapping[str, TermReader], text: Callable[[str], Term]
 ) -> tuple[Term, ...]:
     """Read a filter of any language that is made of terms.
 
@@ -112,7 +121,7 @@ def parse_terms(
 
 
 def _term(
-    match: re.Match[str], keys: Mapping[str, Reader], text: Callable[[str], Term]
+    match: re.Match[str], keys: Mapping[str, TermReader], text: Callable[[str], Term]
 ) -> Term:
     key, operator = match["key"], match["op"]
     value = match["bare"] if match["quoted"] is None else match["quoted"]
@@ -135,7 +144,7 @@ def _term(
     return _negate(read(operator, value, match.end("op")), match)
 
 
-def finals(expression: str) -> Query:
+def final_tasks_query(expression: str) -> Query:
     """The final tasks that a filter names; the failed ones if it is empty.
 
     Raises:
@@ -153,7 +162,7 @@ def _negate(term: Term, match: re.Match[str]) -> Term:
     )
 
 
-def like(value: str) -> str:
+def like_pattern(value: str) -> str:
     """The pattern of texts with *value* in them, where a backslash escapes."""
     escaped = re.sub(r"([\\%_])", r"\\\1", value)
     return f"%{escaped}%"
@@ -167,7 +176,7 @@ def task_number(value: str) -> int | None:
 
 def _text(value: str) -> Term:
     task = task_number(value) or _NO_TASK
-    return Term(condition="text", parameters=(like(value), task))
+    return Term(condition="text", parameters=(like_pattern(value), task))
 
 
 def only_colon(key: str, operator: str, at: int) -> None:
@@ -193,7 +202,7 @@ def _state(operator: str, value: str, at: int) -> Term:
 
 def _item(operator: str, value: str, at: int) -> Term:
     only_colon("item", operator, at)
-    return Term(condition="item", parameters=(like(value),))
+    return Term(condition="item", parameters=(like_pattern(value),))
 
 
 def _name(key: str, operator: str, value: str, at: int, *, times: int = 1) -> Term:
@@ -241,7 +250,7 @@ def _attempts(operator: str, value: str, at: int) -> Term:
     return Term(condition=_ATTEMPTS[operator], parameters=(int(value),))
 
 
-KEYS: Mapping[str, Reader] = {
+KEYS: Mapping[str, TermReader] = {
     "state": _state,
     "stage": partial(_name, "stage"),
     "model": partial(_name, "model"),
@@ -253,5 +262,109 @@ KEYS: Mapping[str, Reader] = {
     "cost": _cost,
     "attempts": _attempts,
     "task": _task,
+}
+"""Every key of the language, with what reads its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery(Query):
+    """A filter of events: every term must hold; without terms everything passes."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds that an event must be of to fit; where none is named: all."""
+        kinds = frozenset(KINDS)
+        for term in self._required("event_kind"):
+            kinds &= frozenset(json.loads(str(term.parameters[0])))
+        return kinds
+
+    @property
+    def task(self) -> int | None:
+        """The one task whose events fit, if one is named."""
+        return next(
+            (int(term.parameters[0]) for term in self._required("event_task")), None
+        )
+
+    def _required(self, condition: str) -> Iterator[Term]:
+        return (
+            term
+            for term in self.terms
+            if term.condition == condition and not term.is_negated
+        )
+
+
+def parse_event_query(expression: str) -> EventQuery:
+    """Read a filter of events.
+
+    >>> sorted(parse_event_query("kind:run_* -kind:run_started").kinds)[:2]
+    ['run_cancelled', 'run_drained']
+
+    Raises:
+        QueryError: a term cannot be read; carries its position.
+    """
+    return EventQuery(parse_terms(expression, EVENT_KEYS, _event_text))
+
+
+def _event_text(value: str) -> Term:
+    as_stored = json.dumps(value, ensure_ascii=False)[1:-1]
+    return Term(
+        condition="event_text",
+        parameters=(
+            task_number(value) or _NO_TASK,
+            like_pattern(value),
+            like_pattern(as_stored),
+            like_pattern(value),
+        ),
+    )
+
+
+def _kind(operator: str, value: str, at: int) -> Term:
+    only_colon("kind", operator, at)
+    named = [kind for kind in KINDS if fnmatchcase(kind, value.lower())]
+    if not named:
+        raise QueryError(
+            f"there is no kind {value!r}: use {', '.join(KINDS)}, or a beginning with "
+            "an asterisk, such as run_*",
+            at,
+        )
+    return Term(condition="event_kind", parameters=(json.dumps(named),))
+
+
+def _event_task(operator: str, value: str, at: int) -> Term:
+    only_colon("task", operator, at)
+    number = task_number(value)
+    if number is None:
+        raise QueryError("write task:41882 or task:T-0041882", at)
+    return Term(condition="event_task", parameters=(number,))
+
+
+def _event_name(
+    key: str, operator: str, value: str, at: int, *, times: int = 1
+) -> Term:
+    """The term of a key with names as values."""
+    only_colon(key, operator, at)
+    return Term(condition=f"event_{key}", parameters=(value,) * times)
+
+
+def _err(operator: str, value: str, at: int) -> Term:
+    only_colon("err", operator, at)
+    if value == "*":
+        return Term(condition="event_err_any")
+    return Term(condition="event_err", parameters=(value,))
+
+
+def _event_item(operator: str, value: str, at: int) -> Term:
+    only_colon("item", operator, at)
+    return Term(condition="event_item", parameters=(like_pattern(value),))
+
+
+EVENT_KEYS: Mapping[str, TermReader] = {
+    "kind": _kind,
+    "task": _event_task,
+    "stage": partial(_event_name, "stage"),
+    "model": partial(_event_name, "model", times=2),
+    "item": _event_item,
+    "err": _err,
+    "reason": partial(_event_name, "reason"),
 }
 """Every key of the language, with what reads its values."""

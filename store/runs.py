@@ -1,27 +1,153 @@
-"""Where runs lie on disk, and how a person names one.
+"""Locates runs on disk: their folders, names, writer locks and other places.
 
 `runs/<run-id>/` holds everything of a run; `log.db` in it *is* the run, the rest can be
 rebuilt or was only said to somebody.
+
+The kernel gives the lock back when its holder dies, however it dies, so there is no
+stale lock to think about. Across machines and mounts the epoch in the log is the fence.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from store import lock
-from store.connect import Reader, open_reader
-from store.errors import AmbiguousRun, NoSuchRun, NotALog, StoreError
-from store.heads import End, check_absent, look_at_end
-from store.reading import created_us
-from store.union.elsewhere import sources_in
+import msgspec
+
+from store.database import LogReader, open_reader
+from store.errors import (
+    AmbiguousRun,
+    CorruptLog,
+    LogBusy,
+    NoSuchRun,
+    NotALog,
+    StoreError,
+)
+from store.log.integrity import LogEnd, check_absent, compare_end
+from store.tables import created_us
+from store.union.source import UnionSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from store.union.merging import RefreshResult
 
-    from store.union.refreshing import Refreshed
+
+def places_in(file: Path) -> list[str]:
+    """Folders and URLs, in the order in which they were named; none without a file.
+
+    Raises:
+        CorruptLog: the file holds something else.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[str])
+    except (FileNotFoundError, PermissionError):
+        return []  # a folder that may not be entered is told by who opens its log
+    except msgspec.DecodeError as error:
+        raise CorruptLog(
+            f"{file} is no list of places ({error}): delete it, and name them again "
+            "with siftlog merge RUN --ship PLACE"
+        ) from error
+
+
+def add_place(file: Path, address: str) -> None:
+    """Look in a further place from now on."""
+    known = places_in(file)
+    if address not in known:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # whole or not at all: other shards read it, and name the same place
+        made = file.with_name(f".{file.name}.{os.getpid()}")
+        made.write_bytes(msgspec.json.encode([*known, address]))
+        made.replace(file)
+
+
+def sources_in(
+    file: Path, tell: Callable[[str], None] | None = None
+) -> list[UnionSource]:
+    """The logs in all of the places.
+
+    Args:
+        file: the list of them.
+        tell: hears of whatever cannot be read, and is passed over.
+
+    Raises:
+        PlaceAway: one of them cannot be read.
+        CorruptLog: *file* cannot.
+    """
+    addresses = places_in(file)
+    if not addresses:
+        return []
+    from store.segments.place import Place  # noqa: PLC0415 - most runs have none,
+    from store.segments.source import sources  # noqa: PLC0415 - and status is quick
+    from store.verify import ignore_progress  # noqa: PLC0415
+
+    return [
+        source
+        for address in addresses
+        for source in sources(Place.of(address), tell or ignore_progress)
+    ]
+
+
+#: A reader's `is_held` takes a shared lock for an instant, so that one refusal is not
+#: yet proof of a writer: the exclusive lock is asked for this often, this far apart.
+ATTEMPTS = 10
+PAUSE_S = 0.01
+
+
+class WriterLock:
+    """The right to write one log, held from `acquire` to `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock.
+
+        Raises:
+            LogBusy: another process has it.
+        """
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        for attempt in range(ATTEMPTS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if attempt + 1 < ATTEMPTS:
+                    time.sleep(PAUSE_S)
+            else:
+                self._descriptor = descriptor
+                return
+        os.close(descriptor)
+        raise LogBusy(
+            f"{self._path.with_suffix('.db')} is being written by another process: "
+            "look at it with 'siftlog watch', or wait until it ends"
+        )
+
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a live process holds the lock at *path*; writes nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
@@ -81,7 +207,7 @@ class RunFolder:
         noted = {sidecar.with_suffix(".db") for sidecar in self.path.glob("log*.heads")}
         return sorted(noted | {shard.log for shard in self.shards()}) or [self.log]
 
-    def ends(self) -> list[End]:
+    def ends(self) -> list[LogEnd]:
         """How the ends of its logs compare with what was acknowledged.
 
         Raises:
@@ -91,14 +217,14 @@ class RunFolder:
         ends = []
         for log in self.own_logs():
             try:
-                ends.append(look_at_end(log))
+                ends.append(compare_end(log))
             except (NotALog, NoSuchRun):
                 if log == self.log:
                     raise
                 continue  # a shard that is just being made
         return ends
 
-    def check_ends(self, *, accept_loss: bool) -> list[End]:
+    def check_ends(self, *, accept_loss: bool) -> list[LogEnd]:
         """The same, before anything is sent for its open tasks.
 
         Args:
@@ -126,7 +252,7 @@ class RunFolder:
 
     @property
     def control(self) -> Path:
-        """Requests from outside; `store.commands` alone reads and writes it."""
+        """Requests from outside; `store.control` alone reads and writes it."""
         return self.path / "control.jsonl"
 
     @property
@@ -154,7 +280,9 @@ class RunFolder:
         """Where else logs of the run are, as a JSON list of folders and URLs."""
         return self.path / "places.json"
 
-    def refresh(self, tell: Callable[[str], None] | None = None) -> Refreshed | None:
+    def refresh(
+        self, tell: Callable[[str], None] | None = None
+    ) -> RefreshResult | None:
         """Bring the union of a split run up to date; nothing to do for another.
 
         Args:
@@ -168,11 +296,11 @@ class RunFolder:
         if not shards and not others:
             return None
         # most runs are not split, and status is quick
-        from store.union.refreshing import refresh  # noqa: PLC0415
+        from store.union.merging import refresh  # noqa: PLC0415
 
         return refresh(self.log, shards, others)
 
-    def open_reader(self) -> Reader:
+    def open_reader(self) -> LogReader:
         """A connection that looks at its log.
 
         Raises:
@@ -185,14 +313,14 @@ class RunFolder:
 
         Who places its shards does, wherever these write.
         """
-        is_driven = not self.part and lock.is_held(self.driver_lock)
+        is_driven = not self.part and is_held(self.driver_lock)
         return is_driven or self.is_written()
 
     def is_written(self) -> bool:
         """Whether a process of this machine is writing the log, or one of a shard."""
         shards = () if self.part else self.shards()
         # who holds the union's lock merges or scores, and makes no calls
-        return any(lock.is_held(folder.lock) for folder in shards or (self,))
+        return any(is_held(folder.lock) for folder in shards or (self,))
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

@@ -23,7 +23,7 @@ passes the provider's `request-id` on next to its own id, which its logs are kep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServedBy:
     """What one reply and its headers say of their origin; None: not said."""
 
     model: str | None = None  #: the dated name behind an alias
@@ -34,7 +34,7 @@ class Served:
     request_id: str | None = None  #: what the provider's support asks for
 
 
-NOBODY: Final = Served()
+SERVED_UNKNOWN: Final = ServedBy()
 """Nothing is said."""
 
 COUNTED: Final = ("model", "fingerprint", "provider", "region", "tier")
@@ -44,7 +44,7 @@ PREFIX: Final = "served "
 """Begins the words under which the projections count them."""
 
 
-def served_keys(model: str, served: Served | None) -> Iterator[tuple[str, str]]:
+def served_keys(model: str, served: ServedBy | None) -> Iterator[tuple[str, str]]:
     """Under what the projections count an answer of *model*."""
     if served is not None:
         for field in COUNTED:
@@ -53,7 +53,7 @@ def served_keys(model: str, served: Served | None) -> Iterator[tuple[str, str]]:
                 yield f"{PREFIX}{field}", f"{model}\n{name}"
 
 
-def differs(ours_usd: float, charged_usd: float) -> bool:
+def charge_differs(ours_usd: float, charged_usd: float) -> bool:
     """Whether a reply charged something else than it should have cost.
 
     Prices are given to some digits and charges are rounded: up to a hundredth, or a
@@ -62,7 +62,7 @@ def differs(ours_usd: float, charged_usd: float) -> bool:
     return abs(ours_usd - charged_usd) > max(1e-6, 0.01 * max(ours_usd, charged_usd))
 
 
-def served_in(body: Mapping[str, Any]) -> Served | None:
+def served_in(body: Mapping[str, Any]) -> ServedBy | None:
     """What the fields of a reply's body say; None where they say nothing.
 
     Args:
@@ -73,17 +73,19 @@ def served_in(body: Mapping[str, Any]) -> Served | None:
     inner = original if isinstance(original, dict) else {}
     usage = body.get("usage")
     counted = usage if isinstance(usage, dict) else {}
-    served = Served(
+    served = ServedBy(
         model=_word(inner.get("model")) or _word(body.get("model")),
         fingerprint=_word(body.get("system_fingerprint")),
         provider=_word(inner.get("provider")) or _word(body.get("provider")),
         tier=_word(body.get("service_tier")) or _word(counted.get("service_tier")),
         request_id=_word(inner.get("id")) or _word(body.get("id")),
     )
-    return None if served == NOBODY else served
+    return None if served == SERVED_UNKNOWN else served
 
 
-def with_headers(served: Served | None, headers: Mapping[str, str]) -> Served | None:
+def with_headers(
+    served: ServedBy | None, headers: Mapping[str, str]
+) -> ServedBy | None:
     """*served* with the region and the request's name that the headers tell.
 
     The name of the request in a header goes before the name of the reply in the body:
@@ -93,7 +95,7 @@ def with_headers(served: Served | None, headers: Mapping[str, str]) -> Served | 
     request = next((headers[name] for name in REQUEST_IDS if name in headers), None)
     if region is None and request is None:
         return served
-    known = served or NOBODY
+    known = served or SERVED_UNKNOWN
     return replace(
         known,
         region=_word(region) or known.region,

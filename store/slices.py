@@ -1,8 +1,10 @@
-"""How the items of a run are shared out: by a fixed number of slices.
+"""Divides a run's items into a fixed number of slices, and names its shards.
 
 An item belongs to one slice for ever, by its name alone; a shard takes some of the
 slices. How many shards there are may so change from one submission to the next, and
 every item stays with its slice.
+
+A `Shard` is part of the event `RunStarted` of a log that plans a part of the run only.
 """
 
 from __future__ import annotations
@@ -107,3 +109,15 @@ def left_by(parts: Iterable[Slices]) -> Slices:
     """What none of *parts* holds."""
     held = {number for part in parts for number in part}
     return Slices.holding(number for number in ALL if number not in held)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """A part of a run, as it was asked for."""
+
+    index: int  #: from 0
+    count: int  #: of how many
+    slices: str  #: what it plans, as `store.slices.Slices` writes it
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"

@@ -1,7 +1,13 @@
-"""A task's states, the moves between them, and its row in the projection.
+"""Defines a task: its states, transitions, and planned and projected rows.
 
 The state machine is the table `MOVES`; a pair that is not in it is an error that
 changes nothing. "Open" is queued, running or waiting; the rest is final.
+
+A million tasks are planned in blocks of a thousand, so that planning costs a thousand
+events and not a million. The names that every row repeats are left to the compression
+of payloads: a block of a thousand takes 4.6 KB, and 3.7 KB if stages, models and fields
+were numbered by hand, which costs twice the time to encode and half as much again to
+read.
 """
 
 from __future__ import annotations
@@ -9,9 +15,58 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from store.manifest import PlannedTask
+import msgspec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTask:
+    """One row of a manifest: who the task is, and nothing about how it goes."""
+
+    stage: str
+    key: str  #: the item, such as "PMC123/mcq_drug:30033"
+    model: str
+    replicate: int  #: counts from 1
+    root: int  #: number of the first-stage task it descends from; its own for those
+    skip: str | None = None  #: reason, for a task that is planned as skipped
+    context: str | None = None  #: JSON that a follow-up needs and cannot derive
+    group: str | None = None  #: key under which a gathering stage collects it
+
+    def under(self, root: int) -> PlannedTask:
+        """The same task where its first-stage task has another number.
+
+        Once a task of every log that is merged, and twice as quick as `replace`.
+        """
+        return PlannedTask(
+            stage=self.stage,
+            key=self.key,
+            model=self.model,
+            replicate=self.replicate,
+            root=root,
+            skip=self.skip,
+            context=self.context,
+            group=self.group,
+        )
+
+
+_DECODER = msgspec.json.Decoder(list[PlannedTask])
+_ENCODER = msgspec.json.Encoder()
+
+
+def manifest_bytes(tasks: Sequence[PlannedTask]) -> bytes:
+    """The payload of the `TasksPlanned` that plans *tasks*, in their order."""
+    return _ENCODER.encode(tasks)
+
+
+def planned_tasks(payload: bytes) -> list[PlannedTask]:
+    """The tasks of a manifest; the inverse of `manifest_bytes`.
+
+    Raises:
+        msgspec.DecodeError: the bytes are not a manifest.
+    """
+    return _DECODER.decode(payload)
+
 
 #: Money is summed as whole pico-dollars: exact, in any order. Prices are given per
 #: million tokens to at most six decimals, so nothing is rounded away.
@@ -44,7 +99,7 @@ class TaskState(enum.IntEnum):
         return self < TaskState.COMPLETED
 
 
-class Move(enum.Enum):
+class Transition(enum.Enum):
     """What can happen to one task."""
 
     START = "attempt_started"
@@ -61,30 +116,30 @@ class Move(enum.Enum):
 
 
 _S = TaskState
-MOVES: dict[tuple[TaskState, Move], TaskState] = {
-    (_S.QUEUED, Move.START): _S.RUNNING,
+TRANSITIONS: dict[tuple[TaskState, Transition], TaskState] = {
+    (_S.QUEUED, Transition.START): _S.RUNNING,
     # work made elsewhere and cached answers come without a request of ours
-    (_S.QUEUED, Move.ANSWER): _S.RUNNING,
-    (_S.QUEUED, Move.REFUSE): _S.QUEUED,
-    (_S.QUEUED, Move.FAIL): _S.FAILED,
-    (_S.QUEUED, Move.SKIP): _S.SKIPPED,
-    (_S.RUNNING, Move.ANSWER): _S.RUNNING,
+    (_S.QUEUED, Transition.ANSWER): _S.RUNNING,
+    (_S.QUEUED, Transition.REFUSE): _S.QUEUED,
+    (_S.QUEUED, Transition.FAIL): _S.FAILED,
+    (_S.QUEUED, Transition.SKIP): _S.SKIPPED,
+    (_S.RUNNING, Transition.ANSWER): _S.RUNNING,
     # back in the queue, so that a re-ask survives whoever was to make it
-    (_S.RUNNING, Move.REFUSE): _S.QUEUED,
-    (_S.RUNNING, Move.RETRY): _S.WAITING,
-    (_S.RUNNING, Move.GIVE_UP): _S.RUNNING,
-    (_S.RUNNING, Move.ABANDON): _S.QUEUED,
-    (_S.RUNNING, Move.HOLD): _S.WAITING,
-    (_S.RUNNING, Move.COMPLETE): _S.COMPLETED,
-    (_S.RUNNING, Move.FAIL): _S.FAILED,
+    (_S.RUNNING, Transition.REFUSE): _S.QUEUED,
+    (_S.RUNNING, Transition.RETRY): _S.WAITING,
+    (_S.RUNNING, Transition.GIVE_UP): _S.RUNNING,
+    (_S.RUNNING, Transition.ABANDON): _S.QUEUED,
+    (_S.RUNNING, Transition.HOLD): _S.WAITING,
+    (_S.RUNNING, Transition.COMPLETE): _S.COMPLETED,
+    (_S.RUNNING, Transition.FAIL): _S.FAILED,
     # its call was cut by a person who cancelled the run
-    (_S.RUNNING, Move.SKIP): _S.SKIPPED,
-    (_S.WAITING, Move.START): _S.RUNNING,
-    (_S.WAITING, Move.FAIL): _S.FAILED,
-    (_S.WAITING, Move.SKIP): _S.SKIPPED,
-    (_S.COMPLETED, Move.REOPEN): _S.QUEUED,
-    (_S.FAILED, Move.REOPEN): _S.QUEUED,
-    (_S.SKIPPED, Move.REOPEN): _S.QUEUED,
+    (_S.RUNNING, Transition.SKIP): _S.SKIPPED,
+    (_S.WAITING, Transition.START): _S.RUNNING,
+    (_S.WAITING, Transition.FAIL): _S.FAILED,
+    (_S.WAITING, Transition.SKIP): _S.SKIPPED,
+    (_S.COMPLETED, Transition.REOPEN): _S.QUEUED,
+    (_S.FAILED, Transition.REOPEN): _S.QUEUED,
+    (_S.SKIPPED, Transition.REOPEN): _S.QUEUED,
 }
 
 
@@ -215,3 +270,12 @@ class TaskDraft:
             updated_seq=seq,
             event_seq=None,
         )
+
+
+Scope: TypeAlias = tuple[str | None, str | None]
+"""A stage and a model; None stands for every."""
+
+
+def is_within(inner: Scope, outer: Scope) -> bool:
+    """Whether all that *inner* names is named by *outer* too."""
+    return all(o in {None, i} for i, o in zip(inner, outer, strict=True))

@@ -1,6 +1,6 @@
 """Real stand-ins for tests: a log in memory and a clock that is set by hand.
 
-`MemoryLog` keeps the same contract as `store.sqlite.SqliteLog` with the same fold
+`MemoryLog` keeps the same contract as `store.log.sqlite.SqliteLog` with the same fold
 and state machine, and forgets everything with the process. One suite runs against both.
 """
 
@@ -22,14 +22,13 @@ from store.events import (
     AttemptStarted,
     Entry,
     Event,
-    Recorded,
+    RecordedEvent,
     TasksPlanned,
 )
 from store.fold import Fold, touched
-from store.log import LogStatistics, Planning, StoredReply
-from store.manifest import planned_tasks
-from store.run_state import RunState
-from store.task import TaskDraft, TaskRow, TaskState, task_row
+from store.fold_state import RunState
+from store.log.interface import LogStatistics, Planning, StoredReply
+from store.task import TaskDraft, TaskRow, TaskState, planned_tasks, task_row
 
 #: 2026-01-01 00:00 UTC: where a fake clock starts.
 START_US = 1_767_225_600_000_000
@@ -87,7 +86,7 @@ class MemoryLog:
         self.heartbeats = 0
         self._run = RunState()
         self._tasks: dict[int, TaskDraft] = {}
-        self._events: list[Recorded] = []
+        self._events: list[RecordedEvent] = []
         self._payloads: list[bytes | None] = []
         self._blobs: dict[bytes, bytes] = {}
         self._commits = 0
@@ -130,7 +129,7 @@ class MemoryLog:
                 if task in self._tasks
             },
         )
-        recorded: list[Recorded] = []
+        recorded: list[RecordedEvent] = []
         for seq, unit in enumerate(units, len(self._events) + 1):
             last_us = recorded[-1].ts_us if recorded else self._last_us()
             ts_us = max(self.clock.now_us(), last_us + 1)
@@ -139,7 +138,7 @@ class MemoryLog:
             else:
                 fold.apply(seq, ts_us, unit.event)
             recorded.append(
-                Recorded(
+                RecordedEvent(
                     seq=seq,
                     ts_us=ts_us,
                     epoch=self.epoch,
@@ -273,13 +272,13 @@ class MemoryLog:
         event = self._events[draft.started_seq - 1].event
         return event.request_sha256 if isinstance(event, AttemptStarted) else None
 
-    async def task_events(self, task: int) -> list[Recorded]:
+    async def task_events(self, task: int) -> list[RecordedEvent]:
         """The events that are about one task alone, ascending."""
         return [r for r in self._events if getattr(r.event, "task", None) == task]
 
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
-    ) -> list[Recorded]:
+    ) -> list[RecordedEvent]:
         """Events with seq above *after*, ascending."""
         found = [
             recorded

@@ -1,28 +1,34 @@
-"""Whether a log is what it was: every byte of it read and compared.
+"""Verifies a log: its bytes, projections and schema.
 
 The chain shows that no event was changed, the hashes that no message part was, and a
 second fold of all events that the projections say what the events say. Nothing is
 written; a run may go on meanwhile, and is then checked up to where it was.
+
+A view, a trigger or an index of another's making is code that SQLite runs when the log
+is read: a view called `run` may never end. So the schema is read before anything else,
+from the one table that cannot be replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from itertools import zip_longest
+from pathlib import Path
 
-from store.chain import EventRow, genesis, link_again
-from store.codec import event_of, unpack
+from store.database import DERIVED, SQL, UNION, is_union, read_only, script, unreadable
 from store.errors import CorruptLog, IllegalMove
-from store.events import TasksPlanned, Unknown
-from store.manifest import planned_tasks
-from store.rebuild import refold
-from store.statements import SQL, script
-from store.union.statements import DERIVED, UNION, is_union
+from store.events import TasksPlanned, UnknownEvent
+from store.log.integrity import EventRow, genesis, link_of_stored
+from store.log.opening import refold
+from store.tables import event_of, unpack
+from store.task import planned_tasks
 
 PAGE = 200
 
@@ -46,7 +52,7 @@ TABLES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class LogFault:
     """Something that is not what it was."""
 
     what: str  #: "file", "event", "chain", "blob" or "projection"
@@ -55,7 +61,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VerifyReport:
     """What was checked, and the first fault of each part."""
 
     events: int
@@ -63,7 +69,7 @@ class Report:
     blobs: int
     unknown: int  #: events of kinds or versions that this siftlog does not know
     projections_compared: bool  #: False while the run goes on
-    faults: tuple[Fault, ...]
+    faults: tuple[LogFault, ...]
 
     @property
     def is_sound(self) -> bool:
@@ -74,17 +80,17 @@ class Report:
 class _Found(Exception):
     def __init__(self, what: str, where: str, message: str) -> None:
         super().__init__(message)
-        self.fault = Fault(what=what, where=where, message=message)
+        self.fault = LogFault(what=what, where=where, message=message)
 
 
-def silent(line: str) -> None:
+def ignore_progress(line: str) -> None:
     """Progress that nobody is told."""
     del line
 
 
 def verify(
-    conn: sqlite3.Connection, progress: Callable[[str], None] = silent
-) -> Report:
+    conn: sqlite3.Connection, progress: Callable[[str], None] = ignore_progress
+) -> VerifyReport:
     """Check the whole log behind a reader; takes as long as reading it all.
 
     Args:
@@ -99,9 +105,9 @@ def verify(
             check.faults.append(found.fault)
         except (sqlite3.DatabaseError, CorruptLog) as error:
             check.faults.append(
-                Fault(what="file", where=part.__name__, message=str(error))
+                LogFault(what="file", where=part.__name__, message=str(error))
             )
-    return Report(
+    return VerifyReport(
         events=check.seq,
         commits=check.commits,
         blobs=check.blob_count,
@@ -119,7 +125,7 @@ class _Check:
     ) -> None:
         self._conn = conn
         self._progress = progress
-        self.faults: list[Fault] = []
+        self.faults: list[LogFault] = []
         self.seq = self.commits = self.blob_count = self.unknown = 0
         self.compared = False
 
@@ -152,7 +158,7 @@ class _Check:
                     )
                 times[whose] = row.ts_us
                 self._readable(row)
-            head = link_again(head, rows)
+            head = link_of_stored(head, rows)
             if head != stored or not rows or rows[-1].seq != last_seq:
                 raise _Found(
                     "chain",
@@ -180,7 +186,7 @@ class _Check:
                 planned_tasks(body)
         except (ValueError, KeyError, TypeError) as error:
             raise _Found("event", f"event {row.seq}", str(error)) from error
-        self.unknown += isinstance(event, Unknown)
+        self.unknown += isinstance(event, UnknownEvent)
 
     def blobs(self) -> None:
         """Every message part against its hash."""
@@ -227,16 +233,67 @@ class _Check:
             tables += [(table, UNION[f"rows_{table}"]) for table in DERIVED]
         return tables
 
-    def _difference(self, fresh: sqlite3.Connection) -> list[Fault]:
+    def _difference(self, fresh: sqlite3.Connection) -> list[LogFault]:
         for table, statement in self._tables():
             pairs = zip_longest(self._conn.execute(statement), fresh.execute(statement))
             for number, (stored, folded) in enumerate(pairs, 1):
                 if stored != folded:
                     return [
-                        Fault(
+                        LogFault(
                             what="projection",
                             where=f"table {table}, row {number}",
                             message=f"stored {stored}, but the events say {folded}",
                         )
                     ]
         return []
+
+
+_SCRIPTS = ("schema", "projections", "indexes", "union")
+_COMMENT = re.compile(r"--[^\n]*")
+_MAKING = re.compile(r"\bCREATE\s.*", re.DOTALL)
+_COMPUTED = re.compile(r"\bVIRTUAL\b|\bGENERATED\b|\bAS\s*\(|\bCHECK\b", re.IGNORECASE)
+"""Words of a table that has code in it; an older siftlog's tables have none of them."""
+
+
+def check_schema(path: Path) -> None:
+    """Refuse a log with anything in its schema that siftlog does not make.
+
+    Raises:
+        CorruptLog: it has such a thing, or cannot be read.
+    """
+    conn = read_only(path)
+    try:
+        conn.execute(SQL["trusted_schema"])
+        rows = conn.execute(SQL["schema"]).fetchall()
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from error
+    finally:
+        conn.close()
+    for kind, name, sql in rows:
+        if not _is_ours(kind, sql):
+            raise CorruptLog(
+                f"{path.name} holds the {kind} {name!r}, which siftlog does not make: "
+                "it is not read any further, for such a thing can run code"
+            )
+
+
+def _is_ours(kind: str, sql: str | None) -> bool:
+    if sql is None:
+        return kind == "index"  # of a PRIMARY KEY or UNIQUE, made by SQLite
+    if _plain(sql) in _known():
+        return True
+    # columns may be missing in an older siftlog's tables
+    return kind == "table" and not _COMPUTED.search(_plain(sql))
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The statements that make the schema of a log, or of a union of logs."""
+    statements = (each for name in _SCRIPTS for each in script(name))
+    found = (_MAKING.search(_COMMENT.sub("", each)) for each in statements)
+    return frozenset(_plain(match[0]) for match in found if match)
+
+
+def _plain(sql: str) -> str:
+    """A statement without comments, its blanks alike."""
+    return " ".join(_COMMENT.sub("", sql).split()).rstrip("; ")

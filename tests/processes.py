@@ -16,9 +16,10 @@ import pytest
 
 from runner.cli.stand import status_json
 from store.clock import SystemClock
+from store.database import open_reader
 from store.errors import StoreError
+from store.read.live import live_status
 from store.runs import RunFolder
-from store.views import open_reader, present
 
 SIFTLOG = Path(sys.executable).with_name("siftlog")
 CLOCK = SystemClock()
@@ -100,7 +101,7 @@ def status(cwd: Path, run: str) -> dict[str, Any]:
     # asked before reading: what a dying writer committed last is not missed
     is_held = folder.is_alive()
     with open_reader(folder.log) as reader:
-        seen = present(reader, CLOCK.now_us(), is_held=is_held)
+        seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
     return json.loads(json.dumps(status_json(seen)))
 
 

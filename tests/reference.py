@@ -22,7 +22,7 @@ from runner.cli.main import USAGE_ERRORS, cli
 from runner.engine.retry import RULES, Rule
 from runner.prompts import Placeholder, PromptCatalog, tables
 from runner.registry import job_names, load_job
-from store import commands, events, task
+from store import control, events, task
 from store import errors as store_errors
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -152,7 +152,7 @@ def moves_of_tasks() -> str:
         ("from", "by", "to"),
         (
             (before.name.lower(), move.value, after.name.lower())
-            for (before, move), after in task.MOVES.items()
+            for (before, move), after in task.TRANSITIONS.items()
         ),
     )
 
@@ -243,7 +243,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "task-states": states_of_tasks,
     "moves": moves_of_tasks,
     "events": kinds_of_events,
-    "commands": fields_of(commands.Command),
+    "commands": fields_of(control.Command),
     "bundle": fields_of(manifest.Manifest),
     "failures": classes_of_failures,
     "errors": errors_of_commands,

@@ -27,7 +27,7 @@ os.execv("/bin/bash", ["bash", "-c", sys.argv[1]])
 whatever threads it has, is what `pty.fork` would be. Signals mean what they mean on a
 new terminal, also where the suite was started by nohup."""
 
-WATCH = "import sys, tui.cli.watch as w; sys.exit(w.watch.main(standalone_mode=0))"
+WATCH = "import sys, tui.watch as w; sys.exit(w.watch.main(standalone_mode=0))"
 """The verb watch alone, for `python -c`: it starts sooner than the command."""
 
 

@@ -16,7 +16,7 @@ import pytest
 from runner.cli.main import cli
 from runner.errors import DatasetError
 from runner.registry import job_names, load_job
-from store.estimates import STATES
+from store.read.status import STATES
 from tests.pages import blocks, follow
 from tests.plugging import plugged
 from tests.reference import DOCS, renewed

@@ -52,10 +52,10 @@ def _invoke(*words: str) -> str:
         "import jobs.paper_investigation.scoring.pictures",
         "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.scoring.scorecard",
         "import jobs.screening.job, jobs.screening.scoring.scorecard",
-        "import store, store.views",
+        "import store, store.read.tasks",
         (
             "import click\n"
-            "from tui.cli.watch import watch\n"
+            "from tui.watch import watch\n"
             "from store.errors import NoSuchRun\n"
             "try:\n    watch.main(['x', '--plain'], standalone_mode=False)\n"
             "except NoSuchRun:\n    import tui.plain"

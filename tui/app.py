@@ -1,7 +1,7 @@
-"""The monitor: which screen is in front, and how one comes to another.
+"""Runs the monitor: which screen is in front, and how one leads to another.
 
 It reads and never writes into a run; what a terminal needs is the business of
-`tui.terminal.shell`, and what is asked of a run that of `tui.steering.asking`.
+`tui.terminal.shell`, and what is asked of a run that of `tui.control.requests`.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from textual.screen import Screen
 
 from store.printable import printable
 from store.runs import RunFolder, list_runs
-from tui import offers
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.drawing.keys import keys_of
-from tui.drawing.palette import PALETTES
-from tui.drawing.words import farewell
-from tui.offers import Offered
-from tui.places import PLACES, TASKS, Place
-from tui.screens.help import HelpScreen
-from tui.screens.looking import Filtering
-from tui.screens.page import PageScreen
-from tui.screens.palette import Palette
+from tui.control.requests import TerminalControlApp
+from tui.render.colours import COLOUR_THEMES
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.sentences import farewell
+from tui.run_context import (
+    RUN_SCREENS,
+    TASKS,
+    MonitorSources,
+    RunScreenEntry,
+    WatchedRun,
+)
+from tui.screens import palette
+from tui.screens.base import PageScreen
+from tui.screens.palette import HelpScreen, MonitorPalette, PaletteCommands
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
-from tui.steering.steered import Steered
-from tui.terminal.about import about
-from tui.terminal.captures import file_name, picture_of, text_of
-from tui.terminal.keeping import copied, write
-from tui.terminal.pace import Pace
-from tui.watched import Sources, Watched
+from tui.terminal.export import copied, file_name, picture_of, save_text, text_of
+from tui.terminal.shell import FilteringScreen, RefreshRate, about
+from tui.widgets.keys import keys_of
 
 
-class Monitor(Steered):
+class Monitor(TerminalControlApp):
     """Watches runs; leaving it changes nothing."""
 
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS = {Offered}  # noqa: RUF012 - as textual declares it
+    COMMANDS = {PaletteCommands}  # noqa: RUF012 - as textual declares it
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - likewise
         (0, "-tiny"),
         (80, "-small"),
@@ -67,7 +67,7 @@ class Monitor(Steered):
                 tooltip=place.about,
                 id=place.name,
             )
-            for place in PLACES
+            for place in RUN_SCREENS
         ),
         Binding("plus", "rate(1)", "Look more often", show=False, id="faster"),
         Binding("minus", "rate(-1)", "Look less often", show=False, id="slower"),
@@ -75,12 +75,12 @@ class Monitor(Steered):
 
     def __init__(
         self,
-        sources: Sources,
+        sources: MonitorSources,
         *,
         glyphs: Glyphs,
         run: RunFolder | None = None,
-        theme: str = PALETTES[0].name,
-        pace: Pace | None = None,
+        theme: str = COLOUR_THEMES[0].name,
+        pace: RefreshRate | None = None,
         has_mouse: bool = True,
     ) -> None:
         """A monitor that has not begun.
@@ -97,22 +97,22 @@ class Monitor(Steered):
             sources.clock, glyphs=glyphs, theme=theme, pace=pace, has_mouse=has_mouse
         )
         self._sources = sources
-        self._watched: Watched | None = None
+        self._watched: WatchedRun | None = None
         self._first = run
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers."""
         keys = keys_of(screen.active_bindings.values(), self.get_key_display)
-        yield from offers.bound(self, keys)
+        yield from palette.key_commands(self, keys)
         if self._watched is not None:
-            yield from offers.tasks(self.seen, self._list_tasks)
+            yield from palette.task_commands(self.seen, self._list_tasks)
             yield SystemCommand(
                 "Export answers", "How to write them as a file", self.action_export
             )
-        yield from offers.runs(self.runs_offered(), self._show)
+        yield from palette.run_commands(self.runs_offered(), self._show)
         if self._watched is not None:
             remembered = self._sources.filters.filters
-            yield from offers.filters(remembered, self._list_tasks)
+            yield from palette.filter_commands(remembered, self._list_tasks)
         yield from self.keyless()
         yield SystemCommand(
             "Screenshot", "As SVG and as text, in this folder", self.action_capture
@@ -125,14 +125,14 @@ class Monitor(Steered):
             "Draw with other signs",
             self.action_signs,
         )
-        ours = (palette.name for palette in PALETTES)
+        ours = (palette.name for palette in COLOUR_THEMES)
         terminal = (name for name in self.available_themes if name.startswith("ansi"))
         names = (*ours, *sorted(terminal))
-        yield from offers.themes(self.available_themes, names, self._use_theme)
+        yield from palette.theme_commands(self.available_themes, names, self._use_theme)
 
     def named(self, typed: str) -> Iterable[SystemCommand]:
         """What words in the palette name: a task by its number."""
-        number = offers.task_number(typed)
+        number = palette.task_number(typed)
         if number is not None:
             do = partial(self.run_action, f"app.open_task({number})")
             yield SystemCommand(f"Task T-{number}", "Open this task", do)
@@ -155,7 +155,7 @@ class Monitor(Steered):
         """Watch a run; the screens about another one go."""
         self._leave()
         self._forget_places()
-        self._watched = Watched(
+        self._watched = WatchedRun(
             folder=folder,
             sources=self._sources,
             glyphs=self._glyphs,
@@ -164,13 +164,13 @@ class Monitor(Steered):
         self.ask_of(self._watched)
         self._push_run(self._watched)
 
-    def _push_run(self, watched: Watched) -> None:
+    def _push_run(self, watched: WatchedRun) -> None:
         source = self._sources.run(watched.folder)
         is_read_only = watched.control is None
         self.push_screen(RunScreen(source, self._glyphs, is_read_only=is_read_only))
 
     def _forget_places(self) -> None:
-        for place in PLACES:
+        for place in RUN_SCREENS:
             if self.is_screen_installed(place.name):
                 screen = self.get_screen(place.name)
                 self.uninstall_screen(screen)
@@ -187,13 +187,13 @@ class Monitor(Steered):
     def _list_tasks(self, expression: str) -> None:
         """The tasks of the run that is shown, as far as a filter lets them through."""
         screen: object = self._go(TASKS)
-        if isinstance(screen, Filtering):
+        if isinstance(screen, FilteringScreen):
             screen.filter_by(expression)
 
     def action_open_task(self, number: int) -> None:
         """One task of the run that is shown, before the list of all."""
         screen: object = self._go(TASKS)
-        if isinstance(screen, Filtering):
+        if isinstance(screen, FilteringScreen):
             screen.open_task(number)
 
     def action_go(self, name: str) -> None:
@@ -206,9 +206,9 @@ class Monitor(Steered):
                 self._show(folder)
             else:
                 self._push_run(self._watched)
-        self._go(next(place for place in PLACES if place.name == name))
+        self._go(next(place for place in RUN_SCREENS if place.name == name))
 
-    def _go(self, place: Place) -> Screen[Any] | None:
+    def _go(self, place: RunScreenEntry) -> Screen[Any] | None:
         """Before the run's own screen comes that of a place, made if need be."""
         if self._watched is None:
             return None
@@ -242,12 +242,16 @@ class Monitor(Steered):
 
     def action_command_palette(self) -> None:
         """Everything that can be done, to be found by typing."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette())
+        if not isinstance(self.screen, MonitorPalette):
+            self.push_screen(MonitorPalette())
 
     def on_key(self, event: Key) -> None:
         """Of keys that come in one go, those after the palette's are typed in it."""
-        if isinstance(self.screen, Palette) and event.is_printable and event.character:
+        if (
+            isinstance(self.screen, MonitorPalette)
+            and event.is_printable
+            and event.character
+        ):
             self.screen.type_in(event.character)
 
     def action_help(self) -> None:
@@ -297,7 +301,7 @@ class Monitor(Steered):
         names = []
         for ending, text in files.items():
             name = file_name(run, what, now_us, ending)
-            problem = write(self, text, name)
+            problem = save_text(self, text, name)
             if problem:
                 self.notify(printable(problem), severity="error", markup=False)
                 return

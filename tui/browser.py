@@ -24,7 +24,7 @@ _GRACE_S = 3.0
 """For processes to end once they are asked to."""
 
 
-class Page(Server):
+class BrowserPage(Server):
     """Serves one command to browsers."""
 
     def __init__(

@@ -1,38 +1,71 @@
-"""One run in eight lines under the prompt, until it ends or somebody leaves.
+"""Shows one run in eight lines under the prompt, until it ends or somebody leaves.
 
 Textual draws under the prompt on Unix only.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import Screen
 
 from store.clock import Clock
 from store.printable import printable
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.room import Room
-from tui.drawing.run.brief import LINES, brief
-from tui.drawing.words import farewell
-from tui.sources.run import Source
-from tui.sources.sight import Snapshot, Trouble
-from tui.terminal.pace import Pace
-from tui.terminal.shell import Shell
+from tui.render.glyphs import Glyphs
+from tui.render.layout import MUTED, Room, one_line
+from tui.render.progress import stages
+from tui.render.run_panels import header
+from tui.render.sentences import farewell, utc
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
+from tui.terminal.shell import RefreshRate, TerminalApp
 from tui.widgets.panel import TextBlock
+
+LINES = 8
+_AROUND = 4
+"""The header's two, that of the errors and the last one."""
+
+
+def brief(snapshot: RunSnapshot, room: Room) -> Content:
+    """The header, the stages, the errors, and how to leave."""
+    middle = Room(width=room.width, height=LINES - _AROUND, glyphs=room.glyphs)
+    table = stages(snapshot, middle)
+    missing = middle.height - len(table.plain.split("\n"))
+    last = f"q leaves, the run goes on · as of {utc(snapshot.now_us)[11:19]} UTC"
+    return Content("\n").join(
+        [
+            header(snapshot, room),
+            table,
+            *[Content("")] * missing,
+            Content(one_line(_errors(snapshot), room.width)),
+            Content.styled(one_line(last, room.width), MUTED),
+        ]
+    )
+
+
+def _errors(snapshot: RunSnapshot) -> str:
+    counted: Counter[str] = Counter()
+    for error in snapshot.facts.errors:
+        counted[error.error] += error.n
+    if not counted:
+        return "no attempt has failed"
+    # most frequent first, and by name where they are as frequent
+    ordered = sorted(counted.items(), key=lambda each: (-each[1], each[0]))
+    return "failed attempts: " + " · ".join(f"{name} {n:,}" for name, n in ordered)
 
 
 class InlineScreen(Screen[None]):
     """Eight lines about a run."""
 
-    def __init__(self, source: Source, glyphs: Glyphs) -> None:
+    def __init__(self, source: SnapshotSource, glyphs: Glyphs) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
         self._said = TextBlock("brief", glyphs)
-        self.snapshot: Snapshot | None = None  #: what was seen last
+        self.snapshot: RunSnapshot | None = None  #: what was seen last
 
     def compose(self) -> ComposeResult:
         """Nothing but the lines."""
@@ -49,7 +82,7 @@ class InlineScreen(Screen[None]):
     def look(self) -> None:
         """Look, and leave when there is nothing more to see."""
         sight = self._source.look()
-        if isinstance(sight, Trouble):
+        if isinstance(sight, ReadProblem):
             self.app.exit(return_code=1, message=printable(f"{sight.sentence}."))
             return
         self.snapshot = sight
@@ -60,7 +93,7 @@ class InlineScreen(Screen[None]):
             self.call_after_refresh(self.app.exit, "")
 
 
-class InlineMonitor(Shell):
+class InlineMonitor(TerminalApp):
     """Watches one run without taking the terminal away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,12 +103,12 @@ class InlineMonitor(Shell):
 
     def __init__(
         self,
-        source: Source,
+        source: SnapshotSource,
         clock: Clock,
         *,
         glyphs: Glyphs,
         theme: str,
-        pace: Pace | None = None,
+        pace: RefreshRate | None = None,
     ) -> None:
         """A monitor that has not begun.
 

@@ -11,25 +11,26 @@ from collections.abc import Callable, Iterator
 from store.clock import Clock
 from store.errors import StoreError
 from store.printable import printable
-from tui.drawing.format import amount, percent
-from tui.drawing.words import eta, sentence, spent, utc
-from tui.sources.run import Source
-from tui.sources.sight import LATELY, Snapshot, Trouble
+from tui.render.format import amount, percent
+from tui.render.sentences import eta, sentence, spent, utc
+from tui.sources.run_snapshot import LATELY, ReadProblem, RunSnapshot, SnapshotSource
 
 EVERY_S = 30.0
 POLL_S = 1.0
 
 
-async def follow(source: Source, clock: Clock, say: Callable[[str], None]) -> None:
+async def follow(
+    source: SnapshotSource, clock: Clock, say: Callable[[str], None]
+) -> None:
     """Say how a run goes until no process works on it any more.
 
     Raises:
         StoreError: its log is gone, or cannot be read.
     """
-    teller = Teller()
+    teller = PlainReporter()
     while True:
         sight = source.look()
-        if isinstance(sight, Trouble):
+        if isinstance(sight, ReadProblem):
             raise StoreError(sight.sentence)
         for line in teller.lines(sight, clock.monotonic()):
             say(line)
@@ -38,21 +39,21 @@ async def follow(source: Source, clock: Clock, say: Callable[[str], None]) -> No
         await clock.sleep_until(clock.monotonic() + POLL_S)
 
 
-class Teller:
+class PlainReporter:
     """Knows what was said last, and when it is time to say something again."""
 
     def __init__(self) -> None:
         self._state: str | None = None
         self._said = 0.0
 
-    def lines(self, snapshot: Snapshot, now: float) -> Iterator[str]:
+    def lines(self, snapshot: RunSnapshot, now: float) -> Iterator[str]:
         """What is to be said at *now*, in seconds of a monotonic clock."""
         if snapshot.state != self._state or now - self._said >= EVERY_S:
             self._state, self._said = snapshot.state, now
             yield line_of(snapshot)
 
 
-def line_of(snapshot: Snapshot) -> str:
+def line_of(snapshot: RunSnapshot) -> str:
     """How a run stands, as one line of ASCII."""
     status = snapshot.status
     tasks = status.tasks

@@ -190,10 +190,10 @@ def _watched(
     """The comparison of runs that go on."""
     from jobs.comparison.watching import show
     from runner.errors import UsageError
-    from store.stopping import Stopping
+    from store.results import StoppingRule
 
     try:
-        stopping = Stopping.of(given["sequential"], given["alpha"])
+        stopping = StoppingRule.of(given["sequential"], given["alpha"])
     except ValueError as error:
         raise UsageError(f"--sequential: {error}.") from error
     show(named, given["runs_dir"], typed, stopping, is_json=given["as_json"])

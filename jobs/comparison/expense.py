@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jobs.comparison.replaying import Replayed
+from store.database import open_reader
+from store.read.live import latencies
+from store.read.status import Status, status
 from store.task import TaskState
-from store.views import Status, latencies, open_reader, status
 
 _ENDED = (TaskState.COMPLETED, TaskState.FAILED)
 

@@ -18,9 +18,10 @@ from runner.records.repeating import repeater
 from runner.records.scoring import Scoring, effective_settings, score
 from runner.registry import load_job
 from store.clock import Clock
+from store.database import open_reader
 from store.events import RunStarted
+from store.read.status import run_started
 from store.runs import RunFolder, resolve
-from store.views import open_reader, run_started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

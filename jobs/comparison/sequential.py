@@ -16,14 +16,14 @@ from jobs.metrics import Sequential, round12
 from runner.deciding import Finished, Look, Standing
 from runner.errors import UsageError
 from runner.scorecard import Comparable
-from store.stopping import Stopping
+from store.results import StoppingRule
 
 _ENDS = re.compile(r"[/:#]")
 """What may follow a document in the key of an item."""
 
 
 def decide(
-    a: Comparable, b: Comparable, finished: Finished, stopping: Stopping
+    a: Comparable, b: Comparable, finished: Finished, stopping: StoppingRule
 ) -> Look:
     """How B stands to A in one metric, by the documents that are finished.
 

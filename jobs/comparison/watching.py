@@ -15,10 +15,11 @@ from runner.errors import UsageError
 from runner.records.front import Front, front
 from runner.records.scoring import settings_in
 from runner.registry import load_job
+from store.database import open_reader
 from store.events import RunStarted
+from store.read.status import run_started
+from store.results import StoppingRule
 from store.runs import resolve
-from store.stopping import Stopping
-from store.views import open_reader, run_started
 
 _SAID = {
     "better": "B is better",
@@ -41,7 +42,7 @@ def show(
     named: Sequence[Named],
     runs_dir: Path,
     typed: Mapping[str, Sequence[str]],
-    stopping: Stopping,
+    stopping: StoppingRule,
     *,
     is_json: bool,
 ) -> None:
@@ -106,7 +107,7 @@ def _watched(
 
 
 def _look(
-    runs: Mapping[Source, _Watched], a: Chosen, b: Chosen, stopping: Stopping
+    runs: Mapping[Source, _Watched], a: Chosen, b: Chosen, stopping: StoppingRule
 ) -> Look:
     left, right = (runs[source].front for source, _ in (a, b))
     return decide(

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from jobs.differences.causes import PARSER, SCORER, Cause, Kind
 from runner.scorecard import Booking
-from store.verdicts import StoredVerdict
+from store.scoring import StoredVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

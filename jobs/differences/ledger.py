@@ -15,7 +15,7 @@ from jobs.differences.recoded import divided
 from jobs.differences.seen import Metric, Seen, verdict_changes
 from runner.records.repeating import Repeater
 from runner.scorecard import Booking
-from store.views import tasks_numbered
+from store.tables import tasks_numbered
 
 PAGE = 5_000
 """Tasks looked up at a time."""

@@ -18,7 +18,7 @@ from jobs.differences.items import NEAR, terms
 from jobs.metrics import Term, shares_of_change
 from jobs.metrics.change import exact_ratio
 from runner.scorecard import ItemValues
-from store.verdicts import StoredVerdict
+from store.scoring import StoredVerdict
 
 
 def divided(

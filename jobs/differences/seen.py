@@ -15,8 +15,7 @@ from jobs.differences.difference import VerdictChange
 from runner.records.render import headlines
 from runner.records.scoring import Scoring
 from runner.scorecard import Comparable, Verdict
-from store.verdicts import StoredVerdict, write_verdicts
-from store.views import all_verdicts
+from store.scoring import StoredVerdict, all_verdicts, write_verdicts
 
 Metric: TypeAlias = tuple[str, str]
 """A model, and the path of one of its metrics."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobs.history.comparison import Comparison
-from store.milestone import Part, Parts
+from store.results import ItemPart, ItemParts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,8 +15,8 @@ class Change:
 
     item: str
     part: str  #: its name
-    before: Part
-    after: Part
+    before: ItemPart
+    after: ItemPart
 
     @property
     def is_lost(self) -> bool:
@@ -24,7 +24,9 @@ class Change:
         return self.before.got
 
 
-def changes(comparison: Comparison, now: Parts, then: Parts) -> Iterator[Change]:
+def changes(
+    comparison: Comparison, now: ItemParts, then: ItemParts
+) -> Iterator[Change]:
     """The parts that differ, by item and in the item's order.
 
     Args:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jobs.history.row import Row
-from store.milestone import Milestone
+from store.results import Milestone
 
 
 def akin(now: Milestone, then: Milestone) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.history.row import Row
+from store.database import open_reader
 from store.errors import CorruptLog, StoreError
 from store.events import ScoringRecorded
-from store.milestone import Milestone, Parts, parts_of
+from store.read.status import newest_scoring
+from store.results import ItemParts, Milestone, parts_of
 from store.runs import RunFolder, list_runs
-from store.views import created_us, newest_scoring, open_reader, payload
+from store.tables import created_us, payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ def found(runs_dir: Path, job: str) -> Found:
     )
 
 
-def parts(run: Remembered) -> Parts:
+def parts(run: Remembered) -> ItemParts:
     """What lies below a run's milestone.
 
     Raises:

@@ -14,7 +14,7 @@ from jobs.history.history import History, Line
 from jobs.history.plot import plot
 from jobs.history.row import Row
 from runner.typeset import Cell, Column, Sheet
-from store.milestone import Part
+from store.results import ItemPart
 
 UNDEFINED = "n/a"
 NAME = 24
@@ -175,7 +175,7 @@ def _change(each: Change) -> str:
     return f"  {what}  {each.item}  {_one_line(each.part)}  score {scores}{why}"
 
 
-def _score(part: Part) -> str:
+def _score(part: ItemPart) -> str:
     return "none" if part.score is None else f"{part.score:g}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jobs.metrics import mean, ratio
-from store.milestone import Milestone, Standing
+from store.results import ItemScore, Milestone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Row:
     milestone: Milestone
 
     @property
-    def standings(self) -> Mapping[str, Standing]:
+    def standings(self) -> Mapping[str, ItemScore]:
         """What it reached, by item."""
         return self.milestone.standings[self.model]
 
@@ -66,5 +66,5 @@ class Row:
         return [mean(values) for values in zip(*lists, strict=True)]
 
 
-def _value(own: Standing) -> float | None:
+def _value(own: ItemScore) -> float | None:
     return ratio(own.got, own.of)

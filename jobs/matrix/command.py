@@ -128,7 +128,8 @@ def _conclude(
     from runner.cli import session
     from runner.cli.speech import FAILED_TASKS, tell
     from runner.control.ending import Ended
-    from store.views import open_reader, scorings
+    from store.database import open_reader
+    from store.read.status import scorings
 
     by_run = {each.cell.folder.run_id: each for each in came}
     codes = []

@@ -13,7 +13,7 @@ from runner.estimating.estimate import Span
 from runner.estimating.preview import preview
 from runner.matrix.cell import Cell
 from runner.matrix.file import MatrixFile
-from store.spending import dollars
+from store.read.usage import dollars
 
 _HEADS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
 

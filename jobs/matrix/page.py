@@ -11,7 +11,7 @@ from jobs.report.grid import Column, grid
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import number
 from runner.records.reporting import REPORT
-from store.spending import dollars
+from store.read.usage import dollars
 
 _NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}
 

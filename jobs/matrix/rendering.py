@@ -12,7 +12,7 @@ from runner.cli.folding import in_columns
 from runner.scorecard import Cell as TableCell
 from runner.typeset import Cell as Typeset
 from runner.typeset import Column, Sheet
-from store.spending import dollars
+from store.read.usage import dollars
 
 HEADS = ("run", "state", "tasks", "failed", "cost", "metric", "value", "interval", "n")
 

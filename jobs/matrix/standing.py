@@ -10,7 +10,10 @@ from typing import Any
 from runner.matrix.cell import Cell
 from runner.records.reporting import REPORT
 from store.clock import Clock
-from store.views import open_reader, parts, present, scorings
+from store.database import open_reader
+from store.read.live import live_status
+from store.read.status import scorings
+from store.read.tasks import parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ def _standing(cell: Cell, clock: Clock) -> Standing:
             metrics={},
         )
     with open_reader(folder.log) as reader:
-        seen = present(reader, clock.now_us(), is_held=folder.is_alive())
+        seen = live_status(reader, clock.now_us(), is_held=folder.is_alive())
         made = scorings(reader)
         keys = [bytes.fromhex(made[-1].digest)] if made else []
         cards = parts(reader, keys)

@@ -42,8 +42,9 @@ def report(
     from runner.cli.speech import DONE, record, text
     from runner.records.choosing import chosen
     from runner.records.reporting import REPORT
+    from store.database import open_reader
+    from store.read.status import scorings
     from store.runs import resolve
-    from store.views import open_reader, scorings
 
     folder = resolve(runs_dir, run_name)
     with open_reader(folder.log) as reader:

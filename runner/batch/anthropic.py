@@ -15,14 +15,7 @@ from typing import Final
 
 import msgspec
 
-from runner.batch.endpoint import (
-    Bounds,
-    ItemOutcome,
-    Orphan,
-    Search,
-    Sought,
-    Standing,
-)
+from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
 from runner.batch.ids import key_of
 from runner.batch.link import Link
 from runner.batch.openai import PAGE, SKEW_S, received
@@ -33,7 +26,7 @@ from runner.clients.options import ClientOptions
 from runner.errors import Expired, MalformedReply
 from runner.request import ChatRequest
 from runner.wire import ANTHROPIC_MESSAGES, UNREADABLE, Shape, encode_messages
-from store.batches import Outcome
+from store.events import BatchOutcome
 
 ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"
 VERSION: Final = "2023-06-01"
@@ -250,7 +243,7 @@ class AnthropicBatches:
         await self._link.close()
 
 
-def _outcome(batch: _Batch) -> Outcome:
+def _outcome(batch: _Batch) -> BatchOutcome:
     """How an ended batch ended: some of its requests may have done better."""
     counts = batch.request_counts
     if counts.expired:

@@ -12,7 +12,7 @@ from runner.batch.endpoint import ItemOutcome, Standing
 from runner.batch.ids import Asked, batch_key, item_id
 from runner.clients.client import Left, Unsent
 from runner.errors import AttemptError
-from store.batches import BatchItem
+from store.events import BatchItem
 
 Told: TypeAlias = ItemOutcome | Left | Unsent
 """What a call is told; the last two where it has no outcome."""

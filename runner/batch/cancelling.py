@@ -8,12 +8,12 @@ from typing import Final
 
 from runner.batch.endpoint import BatchEndpoint, Sought
 from runner.errors import AttemptError, Expired
-from store.batch_view import RecordedBatch, batches
-from store.batches import BatchCancelled, BatchEnded, Outcome
 from store.clock import Clock
-from store.log import Log
+from store.database import open_reader
+from store.events import BatchCancelled, BatchEnded, BatchOutcome
+from store.log.interface import Log
+from store.read.usage import RecordedBatch, batches
 from store.runs import RunFolder
-from store.views import open_reader
 
 LOOKS_S: Final = 5.0
 """Between two looks for a batch that nobody was told of."""
@@ -57,7 +57,7 @@ class Cancelling:
                     f"still, cancel it at the provider: {error}"
                 )
                 continue
-            outcome: Outcome = "missing" if batch_id is None else "cancelled"
+            outcome: BatchOutcome = "missing" if batch_id is None else "cancelled"
             await self.log.append(
                 BatchCancelled(batch=batch.key, by=by),
                 BatchEnded(batch=batch.key, outcome=outcome, requests=batch.requests),

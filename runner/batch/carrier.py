@@ -28,9 +28,9 @@ from runner.errors import (
     Timeout,
     Unavailable,
 )
-from store.batches import BatchCreated, BatchEnded, BatchPolled
 from store.clock import Clock
-from store.log import Log
+from store.events import BatchCreated, BatchEnded, BatchPolled
+from store.log.interface import Log
 
 GROWTH: Final = 1.25
 """Each look that shows nothing new puts the next one off by so much,"""

@@ -26,20 +26,10 @@ from runner.batch.ids import Asked
 from runner.batch.known import Known
 from runner.clients.client import Call, ClientStatistics, Left, Received, Unsent
 from runner.clients.tally import Tally
-from runner.errors import (
-    AttemptError,
-    BadRequest,
-    Expired,
-    Unavailable,
-)
+from runner.errors import AttemptError, BadRequest, Expired, Unavailable
 from runner.request import ChatRequest
 from runner.wire import Shape
-from store.batches import (
-    BatchCreated,
-    BatchPrepared,
-    batch_bytes,
-)
-from store.events import Entry
+from store.events import BatchCreated, BatchPrepared, Entry, batch_bytes
 
 LINGER_S: Final = 2.0
 """A batch is sent once no further call has come for so long."""

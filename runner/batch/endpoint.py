@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncGenerator,
-    Collection,
-    Mapping,
-    Sequence,
-)
-from collections.abc import (
-    Set as AbstractSet,
-)
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -19,7 +12,7 @@ from runner.clients.ladder import Ladder
 from runner.errors import AttemptError
 from runner.request import ChatRequest
 from runner.wire import Shape
-from store.batches import Outcome
+from store.events import BatchOutcome
 
 ItemOutcome: TypeAlias = Received | AttemptError
 """What came of one request of a batch."""
@@ -58,7 +51,7 @@ class Standing:
     status: str  #: in the provider's words
     done: int = 0  #: requests that are answered
     failed: int = 0  #: requests that ended with an error; not those it never came to
-    outcome: Outcome | None = None  #: None: it has not ended
+    outcome: BatchOutcome | None = None  #: None: it has not ended
     why: str | None = None  #: what the provider says of a batch that failed
     files: tuple[str, ...] = ()  #: ids of what its results stand in
     faults: Mapping[int, AttemptError] = field(default_factory=dict)

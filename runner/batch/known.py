@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runner.batch.ids import key_of
-from store.batch_view import RecordedBatch, batches, items_of
-from store.batches import BatchItem
-from store.events import AttemptStarted
+from store.events import AttemptStarted, BatchItem
+from store.read.usage import RecordedBatch, batches, items_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

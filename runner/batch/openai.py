@@ -13,14 +13,7 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from runner.batch.endpoint import (
-    Bounds,
-    ItemOutcome,
-    Orphan,
-    Search,
-    Sought,
-    Standing,
-)
+from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
 from runner.batch.link import Link
 from runner.clients.client import Received
 from runner.clients.ladder import Ladder
@@ -35,14 +28,8 @@ from runner.errors import (
     RateLimited,
 )
 from runner.request import ChatRequest
-from runner.wire import (
-    OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    UNREADABLE,
-    Shape,
-    decode_reply,
-)
-from store.batches import Outcome
+from runner.wire import OPENAI_CHAT, OPENAI_RESPONSES, UNREADABLE, Shape, decode_reply
+from store.events import BatchOutcome
 from store.served import REQUEST_IDS
 
 PAGE: Final = "100"
@@ -53,7 +40,7 @@ METADATA: Final = "siftlog_batch"
 """Under which the key stands."""
 WINDOW: Final = "24h"
 
-OUTCOMES: Final[Mapping[str, Outcome]] = {
+OUTCOMES: Final[Mapping[str, BatchOutcome]] = {
     "completed": "completed",
     "expired": "expired",
     "cancelled": "cancelled",

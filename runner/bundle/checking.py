@@ -31,10 +31,11 @@ from runner.bundle.manifest import (
 from runner.bundle.rebuilding import REBUILT, rebuild
 from runner.bundle.unpacking import Refused
 from runner.errors import RunnerError
+from store.database import open_reader
 from store.errors import StoreError
-from store.foreign import check_schema
-from store.verify import Fault, Report, verify
-from store.views import head, open_reader, run_started, scorings
+from store.read.status import run_started, scorings
+from store.tables import head
+from store.verify import LogFault, VerifyReport, check_schema, verify
 
 LATE: Final = (
     "The time for the check is over, and nothing is known of the rest: give it more "
@@ -50,10 +51,10 @@ class Checked:
     """What a check of a bundle found."""
 
     manifest: Manifest | None  #: None: it could not be read
-    log: Report | None  #: None: it was not come to
+    log: VerifyReport | None  #: None: it was not come to
     is_rebuilt: bool  #: the scorecard came out again, byte for byte
     differs: tuple[str, ...]  #: versions that are not what they were, if it was tried
-    faults: tuple[Fault, ...]
+    faults: tuple[LogFault, ...]
 
     @property
     def is_sound(self) -> bool:
@@ -95,7 +96,7 @@ def check(
         raise RunnerError(LATE)
     if not run.is_sealed and not run.faults:
         run.faults.append(
-            Fault(
+            LogFault(
                 what="archive",
                 where="between its members",
                 message="a byte was changed since the bundle was made",
@@ -125,10 +126,10 @@ class _Check:
         self._progress = progress
         self._within = within
         self.manifest: Manifest | None = None
-        self.log: Report | None = None
+        self.log: VerifyReport | None = None
         self.is_sealed = self.is_rebuilt = False
         self.differs: tuple[str, ...] = ()
-        self.faults: list[Fault] = []
+        self.faults: list[LogFault] = []
 
     def all(self) -> None:
         """Every part, as long as the next one has something to go by."""
@@ -164,7 +165,7 @@ class _Check:
             raise Refused(NAME, "is not written as siftlog writes it")
         return manifest
 
-    def _of_log(self, manifest: Manifest, path: Path) -> Iterator[Fault]:
+    def _of_log(self, manifest: Manifest, path: Path) -> Iterator[LogFault]:
         """The chain, and that the log is the one which the manifest speaks of."""
         try:
             check_schema(path)
@@ -177,30 +178,30 @@ class _Check:
                 said = (manifest.run, manifest.job, manifest.events, manifest.head)
                 first = run_started(reader)
                 if said != (first.run_id, first.job, self.log.events, head(reader)):
-                    yield Fault(
+                    yield LogFault(
                         what="chain",
                         where=f"event {self.log.events}",
                         message="is not the last one that bundle.json tells of",
                     )
                 digests = {each.number: each.digest for each in scorings(reader)}
         except StoreError as error:
-            yield Fault(what="file", where=LOG, message=str(error))
+            yield LogFault(what="file", where=LOG, message=str(error))
             return
         if digests.get(manifest.scoring) != manifest.digest:
-            yield Fault(
+            yield LogFault(
                 what="scoring",
                 where=f"scoring {manifest.scoring}",
                 message="is another one in the log",
             )
 
-    def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[Fault]:
+    def _of_scorecard(self, manifest: Manifest, folder: Path) -> Iterator[LogFault]:
         """The stored scorecard, then the one that comes out now."""
         then = manifest.environment
         self.differs = differences(then, environment(then.packages))
         where = scorecard_of(manifest.scoring)
         stored = (folder / where).read_bytes()
         if hashlib.sha256(stored).hexdigest() != manifest.digest:
-            yield Fault(
+            yield LogFault(
                 what="scorecard",
                 where=where,
                 message=f"is not what scoring {manifest.scoring} recorded",
@@ -208,13 +209,13 @@ class _Check:
             return
         rebuilt = rebuild(folder, manifest.scoring, self._progress)
         for setting in rebuilt.changed:
-            yield Fault(
+            yield LogFault(
                 what="input",
                 where=f"{INPUTS}/{setting}",
                 message=f"is not what scoring {manifest.scoring} has read",
             )
         if rebuilt.error:
-            yield Fault(
+            yield LogFault(
                 what="scorecard",
                 where=where,
                 message=f"cannot be made again: {rebuilt.error}",
@@ -224,7 +225,7 @@ class _Check:
         again = (folder / REBUILT).read_bytes()
         self.is_rebuilt = again == stored
         if not self.is_rebuilt:
-            yield Fault(
+            yield LogFault(
                 what="scorecard",
                 where=f"{where}, line {_first_difference(stored, again)}",
                 message=_unlike(self.differs),

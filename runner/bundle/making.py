@@ -18,25 +18,18 @@ from runner.bundle import archive, sources
 from runner.bundle.checking import check
 from runner.bundle.environment import environment, required
 from runner.bundle.keys import keys, without_keys
-from runner.bundle.manifest import (
-    CONFIG,
-    FORMAT,
-    LOG,
-    NAME,
-    Manifest,
-    Member,
-    encoded,
-)
+from runner.bundle.manifest import CONFIG, FORMAT, LOG, NAME, Manifest, Member, encoded
 from runner.clients.secret import Secret
 from runner.errors import RunnerError, UsageError
 from runner.records.choosing import chosen
 from runner.records.folders import drafting
 from runner.registry import GROUP
-from store.bodies import bodies
-from store.copying import copy_log
+from store.database import copy_log, open_reader
 from store.events import ScoringRecorded
+from store.read.history import bodies
+from store.read.status import run_started, scorings, status
 from store.runs import RunFolder
-from store.views import head, last_seq, open_reader, run_started, scorings, status
+from store.tables import head, last_seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

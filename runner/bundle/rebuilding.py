@@ -23,9 +23,10 @@ from runner.records.choosing import chosen
 from runner.records.scoring import replayed
 from runner.registry import load_job
 from runner.settings import fitting
+from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input
-from store.views import open_reader, run_started, scorings
+from store.read.status import run_started, scorings
 
 REBUILT: Final = "rebuilt.json"
 """The scorecard that was made again, beside the log."""

@@ -22,7 +22,7 @@ from runner.bundle import naming
 from runner.bundle.archive import METHODS, PIECE, RATIO
 from runner.bundle.manifest import INPUTS, LOG, NAME, Manifest, scorecard_of
 from runner.errors import RunnerError
-from store.verify import Fault
+from store.verify import LogFault
 
 MOST_MEMBERS: Final = 1_000_000
 LARGEST_MANIFEST: Final = 256 << 20
@@ -52,7 +52,7 @@ class Refused(Exception):
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(message)
-        self.fault = Fault(what="archive", where=where, message=message)
+        self.fault = LogFault(what="archive", where=where, message=message)
 
 
 class Found(NamedTuple):
@@ -151,7 +151,7 @@ def unpack(
     manifest: Manifest,
     folder: Path,
     progress: Callable[[str], None],
-) -> Iterator[Fault]:
+) -> Iterator[LogFault]:
     """Compare every member with the manifest, and write those that a replay reads.
 
     Args:
@@ -173,7 +173,7 @@ def unpack(
             continue
         member = wanted.pop(name, None)
         if member is None:
-            yield Fault(what="member", where=name, message="does not belong here")
+            yield LogFault(what="member", where=name, message="does not belong here")
             continue
         is_read = name in read or name.startswith(f"{INPUTS}/")
         target = folder / name if is_read else None
@@ -183,13 +183,13 @@ def unpack(
             yield refused.fault
             continue
         if found != (member.size, member.sha256):
-            yield Fault(
+            yield LogFault(
                 what="member", where=name, message="is not what bundle.json says"
             )
         done += found.size
         progress(f"{done / 1e6:,.0f} of {whole / 1e6:,.0f} MB unpacked")
     for name in wanted:
-        yield Fault(what="member", where=name, message="is missing")
+        yield LogFault(what="member", where=name, message="is missing")
 
 
 def _content(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:

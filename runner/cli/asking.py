@@ -11,14 +11,20 @@ from typing import Any
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.cli.stand import state_of
 from runner.errors import RunnerError, UsageError
-from store.asked import answers
 from store.clock import SystemClock
-from store.commands import Command, Payload, write
+from store.control import (
+    Command,
+    CommandPreview,
+    Payload,
+    preview_sentence,
+    recorded_outcomes,
+    send_command,
+)
+from store.database import open_reader
 from store.events import CommandAccepted, CommandApplied, CommandRejected
-from store.runs import RunFolder, resolve
-from store.stakes import Stakes, sentence
-from store.union.elsewhere import places_in
-from store.views import last_seq, open_reader, status
+from store.read.status import status
+from store.runs import RunFolder, places_in, resolve
+from store.tables import last_seq
 
 CLOCK = SystemClock()
 
@@ -48,12 +54,14 @@ def manner(given: Mapping[str, Any]) -> Manner:
     )
 
 
-def show_dry(manner: Manner, kind: str, payload: Payload, stakes: Stakes) -> int:
+def show_dry(
+    manner: Manner, kind: str, payload: Payload, stakes: CommandPreview
+) -> int:
     """Say what would happen."""
     run_id = manner.folder.run_id
     if manner.as_json:
         record({"run": run_id, "kind": kind, "dry_run": True, **asdict(stakes)})
-    tell(sentence(kind, payload, stakes, run_id))
+    tell(preview_sentence(kind, payload, stakes, run_id))
     return DONE
 
 
@@ -93,7 +101,7 @@ def ask(manner: Manner, kind: str, payload: Payload, **figures: object) -> int:
         kind, payload, at_us=CLOCK.now_us(), expected_state=manner.if_state
     )
     is_alive = folder.is_alive()
-    write(folder, command)
+    send_command(folder, command)
     tell(f"Asked {folder.run_id}: {kind}{_counted(figures)}.")
     answer, said = "queued", None
     if not is_alive:
@@ -139,7 +147,7 @@ def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None
         is_alive = folder.is_alive()
         folder.refresh()
         with open_reader(folder.log) as reader:
-            rows = answers(reader, before)
+            rows = recorded_outcomes(reader, before)
         for event in (row.event for row in rows):
             match event:
                 case CommandRejected(command=of, reason=reason) if of == command:

@@ -24,12 +24,12 @@ def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.asking import ask, manner, show_dry
     from runner.errors import UsageError
-    from store.stakes import of_open, sentence
-    from store.views import open_reader
+    from store.control import preview_open_tasks, preview_sentence
+    from store.database import open_reader
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
-        stakes = of_open(reader)
+        stakes = preview_open_tasks(reader)
     if add is not None and stakes.cap_usd is None:
         # a request that waits would be refused when nobody looks any more
         raise UsageError(
@@ -45,5 +45,7 @@ def budget(*, add: float | None, **given: Any) -> int:
     if how.as_json:
         record({"run": how.folder.run_id, **asdict(stakes)})
     else:
-        text(sentence("budget", {}, stakes, how.folder.run_id).removesuffix("."))
+        text(
+            preview_sentence("budget", {}, stakes, how.folder.run_id).removesuffix(".")
+        )
     return DONE

@@ -12,18 +12,15 @@ from runner.cli.stand import logs_text
 from runner.errors import UsageError
 from store.clock import SystemClock
 from store.errors import CorruptLog
-from store.runs import RunFolder
-from store.segments.compacting import compact
+from store.runs import RunFolder, add_place, places_in
 from store.segments.place import Place, address_of
-from store.segments.source import sources
-from store.segments.span import FOLDER
-from store.segments.survey import Survey, survey
-from store.union.elsewhere import add_place, places_in
+from store.segments.segment import FOLDER
+from store.segments.source import PlaceSurvey, compact, sources, survey
 
 CLOCK = SystemClock()
 
 
-def survey_of(run: str, address: str, tell: Callable[[str], None]) -> Survey:
+def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurvey:
     """What a place holds of a run.
 
     Args:
@@ -122,7 +119,7 @@ def say_carried(run: str, address: str, *, as_json: bool) -> bool:
     return not found.unfinished
 
 
-def _as_json(run: str, found: Survey, now_us: int) -> dict[str, Any]:
+def _as_json(run: str, found: PlaceSurvey, now_us: int) -> dict[str, Any]:
     # what merge tells, too, has its names
     return {
         "run": run,
@@ -143,7 +140,7 @@ def _as_json(run: str, found: Survey, now_us: int) -> dict[str, Any]:
     }
 
 
-def _as_text(run: str, found: Survey, now_us: int) -> str:
+def _as_text(run: str, found: PlaceSurvey, now_us: int) -> str:
     ended = sum(each.has_ended for each in found.logs)
     logs = logs_text(len(found.logs), ended, has_all=not found.unfinished)
     lines = [f"run {run}  {logs}"]

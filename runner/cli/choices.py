@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from store.estimates import STATES
+from store.read.status import STATES
 
 C = TypeVar("C", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from runner.cli import choices
 from runner.cli.speech import DONE, record, tell, text
 
 if TYPE_CHECKING:
-    from store.asked import Asked
+    from store.control import CommandRecord
 
 
 @click.command()
@@ -31,15 +31,15 @@ def pause(**given: Any) -> int:
     Calls in flight finish. siftlog resume RUN lifts it.
     """
     from runner.cli.asking import ask_live, manner, show_dry
-    from store.stakes import of_open
-    from store.views import open_reader
+    from store.control import preview_open_tasks
+    from store.database import open_reader
 
     how = manner(given)
     scope = {"stage": given["stage"], "model": given["model"]}
     if not how.dry_run:
         return ask_live(how, "pause", scope)
     with open_reader(how.folder.log) as reader:
-        stakes = of_open(reader, **scope)
+        stakes = preview_open_tasks(reader, **scope)
     return show_dry(how, "pause", scope, stakes)
 
 
@@ -49,14 +49,14 @@ def pause(**given: Any) -> int:
 def drain(**given: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from runner.cli.asking import ask_live, manner, show_dry
-    from store.stakes import of_open
-    from store.views import open_reader
+    from store.control import preview_open_tasks
+    from store.database import open_reader
 
     how = manner(given)
     if not how.dry_run:
         return ask_live(how, "drain", {})
     with open_reader(how.folder.log) as reader:
-        stakes = of_open(reader)
+        stakes = preview_open_tasks(reader)
     return show_dry(how, "drain", {}, stakes)
 
 
@@ -75,13 +75,14 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     from runner.cli.asking import CLOCK, ask, manner, show_dry
     from runner.cli.stand import state_of
     from runner.errors import UsageError
-    from store.stakes import of_open, sentence
-    from store.views import open_reader, status
+    from store.control import preview_open_tasks, preview_sentence
+    from store.database import open_reader
+    from store.read.status import status
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
         state = state_of(status(reader), how.folder, CLOCK)
-        stakes = of_open(reader)
+        stakes = preview_open_tasks(reader)
     if state in {"finished", "cancelled"}:
         raise UsageError(
             f"Run {how.folder.run_id} is {state}; there is nothing to cancel."
@@ -90,7 +91,7 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     if how.dry_run:
         return show_dry(how, "cancel", payload, stakes)
     if sys.stdin.isatty() and not yes:
-        tell(sentence("cancel", payload, stakes, how.folder.run_id))
+        tell(preview_sentence("cancel", payload, stakes, how.folder.run_id))
         click.confirm("Cancel the run?", abort=True, err=True)
     return ask(how, "cancel", payload)
 
@@ -109,8 +110,9 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     """
     from runner.cli.asking import ask, manner, show_dry
     from runner.errors import UsageError
-    from store.stakes import of_retry
-    from store.views import open_reader, run_started
+    from store.control import preview_retry
+    from store.database import open_reader
+    from store.read.status import run_started
 
     how = manner(given)
     if reason is not None:
@@ -121,7 +123,7 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
                 f"Run {how.folder.run_id} was imported: its answers were made "
                 "elsewhere and cannot be asked for again here."
             )
-        stakes = of_retry(reader, expression)
+        stakes = preview_retry(reader, expression)
     payload = {"filter": expression}
     if how.dry_run or not stakes.tasks:
         return show_dry(how, "retry", payload, stakes)
@@ -142,18 +144,17 @@ def commands(*, name: str | None, **given: Any) -> int:
     """
     from runner.cli.asking import ask, manner
     from runner.errors import UsageError
-    from store.asked import Answer, asked
-    from store.commands import CommandTail
-    from store.views import open_reader
+    from store.control import CommandOutcome, CommandTail, command_log
+    from store.database import open_reader
 
     how = manner(given)
     with open_reader(how.folder.log) as reader:
-        found = asked(reader, CommandTail(how.folder.control).read())
+        found = command_log(reader, CommandTail(how.folder.control).read())
     if name is None:
         for request in found:
             _show(request, as_json=how.as_json)
         return DONE
-    waiting = [request for request in found if request.answer is Answer.WAITING]
+    waiting = [request for request in found if request.answer is CommandOutcome.WAITING]
     named = [request for request in waiting if request.id.startswith(name)]
     if len(named) != 1:
         raise UsageError(
@@ -166,7 +167,7 @@ def commands(*, name: str | None, **given: Any) -> int:
     return ask(how, "withdraw", {"id": named[0].id})
 
 
-def _show(request: Asked, *, as_json: bool) -> None:
+def _show(request: CommandRecord, *, as_json: bool) -> None:
     """One request as a line."""
     if as_json:
         record({**asdict(request), "answer": request.answer.value})

@@ -20,9 +20,9 @@ import click
 from runner.cli.speech import DONE, ERROR, record, tell
 from runner.errors import RunnerError
 from store.clock import SystemClock
-from store.lock import is_held
-from store.runs import RunFolder
-from store.views import open_reader, status
+from store.database import open_reader
+from store.read.status import status
+from store.runs import RunFolder, is_held
 
 LOOK_S = 0.05
 PATIENCE_S = 60.0

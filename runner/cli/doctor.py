@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runner.options import RunOptions
     from runner.probing.report import ProbeReport
 
+
 LOW_DISK_BYTES = 2 << 30
 """Below this a run of some size would soon meet a full disk."""
 
@@ -127,7 +128,7 @@ def _machine() -> Iterator[Check]:
 
 
 def _disk(runs_dir: Path) -> Iterator[Check]:
-    from store.connect import wal_problem
+    from store.database import wal_problem
 
     folder = runs_dir.resolve()
     while not folder.exists():

@@ -33,8 +33,10 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     from runner.records import scoring
     from runner.registry import job_names, load_job
     from runner.settings import file_lists, switches
+    from store.database import open_reader
+    from store.read.status import run_started, scorings
     from store.runs import resolve
-    from store.views import last_seq, open_reader, run_started, scorings
+    from store.tables import last_seq
 
     job = load_job(what) if what in job_names() else None
     items, flags = split_words(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from store.events import ScoringRecorded
     from store.runs import RunFolder
 
+
 DEFAULT: Final = ("tasks", "answers")
 """What a log holds; scores are made from it, which takes as long as scoring does."""
 
@@ -120,7 +121,9 @@ def _write(
     from runner.exporting import writing
     from runner.records.choosing import chosen
     from store.clock import SystemClock
-    from store.views import last_seq, open_reader, scorings
+    from store.database import open_reader
+    from store.read.status import scorings
+    from store.tables import last_seq
 
     with ExitStack() as stack:
         reader = stack.enter_context(open_reader(folder.log))
@@ -196,7 +199,7 @@ def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int
     from runner.telemetry.conventions import VERSION
     from runner.telemetry.tracing import Tracing
     from store.clock import SystemClock
-    from store.views import open_reader
+    from store.database import open_reader
 
     base = base_of(typed)
     with open_reader(folder.log) as reader, paced(SystemClock()) as progress:

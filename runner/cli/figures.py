@@ -23,6 +23,6 @@ def duration(seconds: float) -> str:
 
 def cost(usd: float | None) -> str:
     """Money; an unknown price is never zero."""
-    from store.spending import dollars
+    from store.read.usage import dollars
 
     return "? (a price is unknown)" if usd is None else dollars(usd)

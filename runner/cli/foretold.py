@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.cli.figures import cost, duration, number
-from store.forecast import Span
-from store.views import Present
+from store.read.forecast import ForecastInterval
+from store.read.live import LiveStatus
 
 
-def forecast_json(present: Present) -> dict[str, Any] | None:
+def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
     """What `status --json` says of the end; None where it cannot be foretold.
 
     `seconds` is null while too few tasks have ended; `needs` says how many more it
@@ -35,7 +35,7 @@ def forecast_json(present: Present) -> dict[str, Any] | None:
     }
 
 
-def forecast_lines(present: Present) -> list[str]:
+def forecast_lines(present: LiveStatus) -> list[str]:
     """How fast it goes, when it ends, and what it comes to."""
     lines = []
     if present.rate is not None:
@@ -54,7 +54,9 @@ def forecast_lines(present: Present) -> list[str]:
     return lines
 
 
-def _span_json(span: Span | None, digits: int) -> dict[str, float | None] | None:
+def _span_json(
+    span: ForecastInterval | None, digits: int
+) -> dict[str, float | None] | None:
     if span is None:
         return None
     high = None if span.high is None else round(span.high, digits)
@@ -65,6 +67,6 @@ def _span_json(span: Span | None, digits: int) -> dict[str, float | None] | None
     }
 
 
-def _span_text(span: Span, shown: Callable[[float], str]) -> str:
+def _span_text(span: ForecastInterval, shown: Callable[[float], str]) -> str:
     high = "?" if span.high is None else shown(span.high)
     return f"{shown(span.expected)} ({shown(span.low)} to {high})"

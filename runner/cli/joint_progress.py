@@ -11,9 +11,9 @@ from runner.cli.progress import DOT
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from store.clock import Clock
-from store.spending import dollars
+from store.read.status import Status
+from store.read.usage import dollars
 from store.task import usd
-from store.views import Status
 
 
 class JointProgress:

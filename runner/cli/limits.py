@@ -58,8 +58,8 @@ def limits(
     """
     from runner.cli.asking import ask, manner, show_dry
     from runner.control.standing import limits_change
-    from store.stakes import of_open
-    from store.views import open_reader
+    from store.control import preview_open_tasks
+    from store.database import open_reader
 
     how = manner(given)
     named = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
@@ -70,7 +70,7 @@ def limits(
     payload["model"] = model
     limits_change(payload)
     with open_reader(how.folder.log) as reader:
-        stakes = of_open(reader, model=model)
+        stakes = preview_open_tasks(reader, model=model)
     if not how.dry_run:
         return ask(how, "limits", payload)
     return show_dry(how, "limits", payload, stakes)
@@ -79,8 +79,9 @@ def limits(
 def _show_limits(how: Manner, model: str | None) -> int:
     """The limits in force, as last observed."""
     from runner.cli.stand import limits_json, limits_text
-    from store.stakes import check_name
-    from store.views import open_reader, status
+    from store.control import check_name
+    from store.database import open_reader
+    from store.read.status import status
 
     with open_reader(how.folder.log) as reader:
         seen = status(reader).limits

@@ -46,9 +46,9 @@ def merge(
     for a last look, and for the digest of what the run consists of.
     """
     from runner.cli.carried import put_together, remember, say_emptied
+    from store.database import open_reader
+    from store.read.live import union_progress
     from store.runs import resolve
-    from store.union.standing import standing
-    from store.views import open_reader
 
     say = _once()
     if places:
@@ -59,7 +59,7 @@ def merge(
     if compact:
         put_together(folder, tell)
     with open_reader(folder.log) as reader:
-        stand = standing(reader)
+        stand = union_progress(reader)
     if stand is None:
         tell(f"{folder.run_id} is not split: its log is whole already.")
         return DONE

@@ -14,6 +14,7 @@ from runner.cli.speech import DONE, record, tell, text
 if TYPE_CHECKING:
     from runner.money.prices import Price
 
+
 NAME_WIDTH = 36
 """With the figures beside it, a line of 80 columns."""
 
@@ -67,9 +68,11 @@ def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
     from runner.money.catalogue import context_tokens
     from runner.money.prices import price_of
     from runner.options import read_toml
+    from store.database import open_reader
     from store.errors import NoSuchRun
+    from store.read.status import run_started, status
+    from store.read.tasks import model_calls
     from store.runs import resolve
-    from store.views import model_calls, open_reader, run_started, status
 
     try:
         folder = resolve(runs_dir, run_name)
@@ -138,7 +141,7 @@ def _show(row: dict[str, Any]) -> None:
 def _course(row: dict[str, Any]) -> Iterator[str]:
     """How it goes in a run: calls and cost, then the limits in force."""
     from runner.cli.stand import limits_text
-    from store.spending import dollars
+    from store.read.usage import dollars
 
     yield f"{row['calls']:,} calls, cost {dollars(row['cost_usd'])}"
     if row["concurrency"] is not None:

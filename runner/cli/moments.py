@@ -9,16 +9,15 @@ from typing import Any
 
 from runner.cli.pace import paced
 from store.clock import Clock
-from store.connect import Reader, open_reader
-from store.moment import Moment, moment_named
-from store.prefix import Prefix
+from store.database import LogReader, open_reader
 from store.runs import RunFolder
+from store.time_travel import LogPrefix, Moment, moment_named
 
 
 @contextmanager
 def looking_back(
     folder: RunFolder, name: str, clock: Clock
-) -> Iterator[tuple[Moment, Reader]]:
+) -> Iterator[tuple[Moment, LogReader]]:
     """The moment that *name* means, and a reader of the log as it was then.
 
     Raises:
@@ -28,7 +27,7 @@ def looking_back(
     is_held = folder.is_alive()
     with open_reader(folder.log) as whole:
         moment = moment_named(whole, name, clock.now_us(), is_held=is_held)
-    with Prefix(folder.log) as prefix:
+    with LogPrefix(folder.log) as prefix:
         with paced(clock) as show:
 
             def tell(seq: int) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.cli.figures import cost, number
-from store.views import Outlook, Prospect
+from store.read.forecast import EstimateAccuracy, EstimatedFigure
 
 
-def outlook_json(outlook: Outlook) -> dict[str, Any]:
+def outlook_json(outlook: EstimateAccuracy) -> dict[str, Any]:
     """What `status --json` says of the estimate."""
     usd = outlook.cost_usd
     return {
@@ -21,7 +21,7 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
     }
 
 
-def outlook_lines(outlook: Outlook) -> list[str]:
+def outlook_lines(outlook: EstimateAccuracy) -> list[str]:
     """The estimate in dollars, or in calls and tokens where a price is unknown."""
     if outlook.cost_usd is not None:
         return [_prospect_text(outlook.cost_usd, outlook.done, cost)]
@@ -35,7 +35,9 @@ def outlook_lines(outlook: Outlook) -> list[str]:
     ]
 
 
-def _prospect_text(p: Prospect, done: float, show: Callable[[float], str]) -> str:
+def _prospect_text(
+    p: EstimatedFigure, done: float, show: Callable[[float], str]
+) -> str:
     would = "" if p.comes_to is None else f": would come to {show(p.comes_to)}"
     return (
         f"{show(p.expected)} ({show(p.low)} to {show(p.high)}), so far "
@@ -43,7 +45,7 @@ def _prospect_text(p: Prospect, done: float, show: Callable[[float], str]) -> st
     )
 
 
-def _prospect_json(prospect: Prospect, digits: int) -> dict[str, float | None]:
+def _prospect_json(prospect: EstimatedFigure, digits: int) -> dict[str, float | None]:
     comes_to = prospect.comes_to
     return {
         "low": round(prospect.low, digits),

@@ -21,9 +21,9 @@ from runner.placing.driving import drive
 from runner.placing.placement import Placement, Show, Stand
 from runner.work import Work
 from store.clock import Clock
+from store.read.usage import dollars
 from store.runs import RunFolder
 from store.segments.place import address_of
-from store.spending import dollars
 
 
 def run_placed(

@@ -13,9 +13,9 @@ from runner.engine.growth import Growth
 from runner.launching.shell import Watch
 from runner.money.budget import BudgetStatistics
 from store.clock import Clock
-from store.spending import dollars
+from store.read.status import Status
+from store.read.usage import dollars
 from store.task import usd
-from store.views import Status
 
 DOT: Final = " · "
 

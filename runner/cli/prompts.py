@@ -91,7 +91,8 @@ def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool)
 def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     from runner.errors import UsageError
     from runner.records.requests import Requests
-    from store.views import open_reader, run_started
+    from store.database import open_reader
+    from store.read.status import run_started
 
     with open_reader(folder.log) as reader:
         first = run_started(reader)
@@ -119,7 +120,7 @@ def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
     """Where the wording came from, at the start and after each change."""
     from runner.records.requests import PAGE
     from store.events import RunResumed
-    from store.views import events
+    from store.read.tasks import events
 
     shipped = f"prompts shipped with siftlog {first.siftlog_version}"
     yield _source(first.inputs) or shipped

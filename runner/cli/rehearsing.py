@@ -14,8 +14,9 @@ from runner.errors import UsageError
 from runner.options import PRICE_FIELDS, read_toml
 from runner.registry import load_job
 from runner.whatif.rehearsal import Rehearsal, rehearse
+from store.database import open_reader
+from store.read.status import run_started
 from store.runs import resolve
-from store.views import open_reader, run_started
 
 SCHEMA: Final = 1
 """Version of the object; a field that changes its meaning raises it."""

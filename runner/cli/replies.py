@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from store.views import ReplyShares
+from store.read.usage import ReplyShares
 
 KINDS: Final = ("truncated", "refused", "filtered", "empty", "unparsed")
 LARGE: Final = 0.2

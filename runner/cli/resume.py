@@ -53,8 +53,9 @@ def resume(
     from runner.records.scoring import effective_settings
     from runner.registry import load_job
     from runner.work import load_work
+    from store.database import open_reader
+    from store.read.status import run_started, status
     from store.runs import resolve
-    from store.views import open_reader, run_started, status
 
     leave = leave_terminal(given)
     folder = resolve(given["runs_dir"], run_name)

@@ -13,17 +13,11 @@ import click
 
 from runner.cli import choices
 from runner.cli.folding import in_columns
-from runner.cli.speech import (
-    DONE,
-    raw,
-    record,
-    row,
-    tell,
-)
+from runner.cli.speech import DONE, raw, record, row, tell
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
-    from store.events import Recorded
+    from store.events import RecordedEvent
     from store.query import Query
     from store.task import TaskRow
 
@@ -44,9 +38,10 @@ CLOCK = SystemClock()
 def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     """List the runs with their state and counts."""
     from runner.cli.stand import status_json
+    from store.database import open_reader
     from store.errors import StoreError
+    from store.read.live import live_status
     from store.runs import list_runs
-    from store.views import open_reader, present
 
     found = list_runs(runs_dir)
     lines: list[tuple[str, ...]] = []
@@ -55,7 +50,7 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
         try:
             folder.refresh()
             with open_reader(folder.log) as reader:
-                seen = present(reader, CLOCK.now_us(), is_held=folder.is_alive())
+                seen = live_status(reader, CLOCK.now_us(), is_held=folder.is_alive())
         except StoreError as error:
             tell(f"{folder.run_id}: {error}")
             continue
@@ -178,8 +173,8 @@ def _task_values(row: TaskRow) -> dict[str, Any]:
 def _task_pages(
     log: Path, query: Query, limit: int | None
 ) -> Iterator[Sequence[TaskRow]]:
-    from store.views import open_reader
-    from store.views import tasks as page
+    from store.database import open_reader
+    from store.read.tasks import tasks as page
 
     left = limit if limit is not None else -1
     after = 0
@@ -210,10 +205,10 @@ def events(
     as_json: bool,
 ) -> int:
     """List RUN's events, oldest first."""
+    from store.database import open_reader
     from store.events import KINDS
+    from store.read.tasks import events as page
     from store.runs import resolve
-    from store.views import events as page
-    from store.views import open_reader
 
     unknown = [kind for kind in kinds if kind not in KINDS]
     if unknown:
@@ -238,13 +233,13 @@ def events(
                 time.sleep(POLL_S)
 
 
-def _event_values(row: Recorded) -> dict[str, Any]:
+def _event_values(row: RecordedEvent) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from store.events import Unknown, kind_of
+    from store.events import UnknownEvent, kind_of
 
     when = datetime.fromtimestamp(row.ts_us / 1e6, UTC)
-    if isinstance(row.event, Unknown):
+    if isinstance(row.event, UnknownEvent):
         kind, facts = row.event.kind, json.loads(row.event.facts)
     else:
         kind, facts = kind_of(type(row.event)), asdict(row.event)

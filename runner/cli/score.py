@@ -69,8 +69,9 @@ def score(
     from runner.records import scoring
     from runner.records.render import headlines, metrics_json
     from runner.registry import load_job
+    from store.database import open_reader
+    from store.read.status import run_started
     from store.runs import resolve
-    from store.views import open_reader, run_started
 
     if given["tables"] and given["form"] == "text":
         raise UsageError("--table is for print: add --format markdown or latex.")

@@ -15,7 +15,8 @@ from runner.cli.folding import in_columns
 from runner.cli.speech import DONE, record, row, tell
 
 if TYPE_CHECKING:
-    from store.events import Recorded, ScoringRecorded
+    from store.events import RecordedEvent, ScoringRecorded
+
 
 DIGITS = 12
 """Of a digest, as it is shown to people."""
@@ -34,9 +35,11 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
     headline metric, and what it goes by that the one before did not: settings, inputs,
     code. The same log, settings, inputs and code give the same digest.
     """
+    from store.database import open_reader
     from store.events import ScoringRecorded
+    from store.read.tasks import events
     from store.runs import resolve
-    from store.views import events, last_seq, open_reader
+    from store.tables import last_seq
 
     folder = resolve(runs_dir, run_name)
     lines = []
@@ -64,7 +67,7 @@ def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
 
 
 def _values(
-    recorded: Recorded, event: ScoringRecorded, before: ScoringRecorded | None
+    recorded: RecordedEvent, event: ScoringRecorded, before: ScoringRecorded | None
 ) -> dict[str, Any]:
     when = datetime.fromtimestamp(recorded.ts_us / 1e6, UTC)
     return {

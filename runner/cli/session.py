@@ -47,11 +47,12 @@ from runner.settings import resolve
 from runner.typeset import typeset
 from runner.work import Work, load_work
 from store.clock import SystemClock
+from store.database import open_reader
 from store.errors import StoreError
-from store.limit_words import UNITS
+from store.read.live import live_status
+from store.read.status import UNITS, Status, refused_parameters
 from store.runs import RunFolder
-from store.shard import Shard
-from store.views import Status, open_reader, present, refused_parameters
+from store.slices import Shard
 
 CLOCK = SystemClock()
 
@@ -265,7 +266,7 @@ def end(
             unscored = error
             tell(f"siftlog: the answers are kept, but not scored: {error}")
     with open_reader(folder.log) as reader:
-        seen = present(reader, CLOCK.now_us(), is_held=False)
+        seen = live_status(reader, CLOCK.now_us(), is_held=False)
     state = seen.status
     failed = (
         checks.failed(scoring.scorecard, strict=given.get("strict", False))

@@ -18,7 +18,7 @@ from runner.shards.working import work_on
 from runner.work import Work
 from store.runs import RunFolder
 from store.segments.place import Place, address_of
-from store.shard import Shard
+from store.slices import Shard
 
 ALONE = "0/1"
 """The shard that is all of a run."""

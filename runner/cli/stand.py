@@ -11,13 +11,11 @@ from runner.cli.foretold import forecast_json, forecast_lines
 from runner.cli.outlook import outlook_json, outlook_lines
 from runner.cli.replies import replies_json, replies_lines
 from store.clock import Clock
-from store.estimates import liveness
-from store.limit_words import UNITS, words_of
+from store.read.live import LiveStatus, UnionProgress
+from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
+from store.read.usage import dollars
 from store.runs import RunFolder
-from store.spending import dollars
 from store.task import TaskState
-from store.union.standing import Standing
-from store.views import LimitsSeen, Present, Status
 
 SCHEMA = 2
 """Version of the object; a field that changes its meaning raises it."""
@@ -28,7 +26,7 @@ def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
     return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
 
 
-def status_json(present: Present) -> dict[str, Any]:
+def status_json(present: LiveStatus) -> dict[str, Any]:
     """What `status --json` prints."""
     status, beat = present.status, present.status.heartbeat
     age = _age_s(None if beat is None else beat.at_us, present.now_us)
@@ -113,7 +111,7 @@ def _age_s(at_us: int | None, now_us: int) -> float | None:
     return None if at_us is None else round(max(0, now_us - at_us) / 1e6, 1)
 
 
-def status_text(present: Present) -> str:
+def status_text(present: LiveStatus) -> str:
     """What `status` prints for people."""
     status, shown = present.status, status_json(present)
     tasks, attempts = status.tasks, status.attempts
@@ -200,7 +198,7 @@ def status_text(present: Present) -> str:
     return "\n".join(lines)
 
 
-def parts_json(parts: Standing) -> dict[str, Any]:
+def parts_json(parts: UnionProgress) -> dict[str, Any]:
     """How far the parts of a split run are, for programs."""
     return {
         "logs": len(parts.parts),
@@ -210,7 +208,7 @@ def parts_json(parts: Standing) -> dict[str, Any]:
     }
 
 
-def parts_text(parts: Standing) -> str:
+def parts_text(parts: UnionProgress) -> str:
     """How far the parts of a split run are."""
     said = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
     if parts.missing:
@@ -241,7 +239,7 @@ def _batches(shown: Mapping[str, Any]) -> list[str]:
     return [f"{waits}, the oldest batch for {duration(shown['oldest_age_s'])}"]
 
 
-def limits_json(limits: LimitsSeen) -> dict[str, Any]:
+def limits_json(limits: ObservedLimits) -> dict[str, Any]:
     """The limits of one model for programs."""
     return {
         "model": limits.model,
@@ -254,7 +252,9 @@ def limits_json(limits: LimitsSeen) -> dict[str, Any]:
 
 def limits_text(limits: Mapping[str, Any]) -> str:
     """The limits in force, of those in `limits_json`."""
-    return words_of({name: limits[name] for name in UNITS if limits[name] is not None})
+    return limits_in_words(
+        {name: limits[name] for name in UNITS if limits[name] is not None}
+    )
 
 
 def _wait(limits: Mapping[str, Any], now_us: int) -> str:

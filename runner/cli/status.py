@@ -7,13 +7,7 @@ from pathlib import Path
 import click
 
 from runner.cli import choices
-from runner.cli.speech import (
-    CHECK_FAILED,
-    DONE,
-    record,
-    say_loss,
-    text,
-)
+from runner.cli.speech import CHECK_FAILED, DONE, record, say_loss, text
 from store.clock import SystemClock
 
 CLOCK = SystemClock()
@@ -58,8 +52,9 @@ def status(
         has_ended = say_carried(run_name, place, as_json=as_json)
         return CHECK_FAILED if check and not has_ended else DONE
     from runner.cli.stand import status_json, status_text
+    from store.database import open_reader
+    from store.read.live import live_status
     from store.runs import resolve
-    from store.views import open_reader, present
 
     folder = resolve(runs_dir, run_name)
     if check or not folder.shards():  # of which there may be a thousand
@@ -68,13 +63,13 @@ def status(
         # asked before reading: what a dying writer committed last is not missed
         is_held = folder.is_alive()
         with open_reader(folder.log) as reader:
-            seen = present(reader, CLOCK.now_us(), is_held=is_held)
+            seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
         when, values = [], {}
     else:
         from runner.cli.moments import looking_back, moment_json, moment_text
 
         with looking_back(folder, moment_name, CLOCK) as (moment, reader):
-            seen = present(reader, moment.at_us, is_held=moment.is_alive)
+            seen = live_status(reader, moment.at_us, is_held=moment.is_alive)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
         record(status_json(seen) | values)

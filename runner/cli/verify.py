@@ -35,10 +35,10 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     """
     from runner.cli.pace import paced
     from store.clock import SystemClock
+    from store.database import open_reader
     from store.errors import EventsLost
     from store.runs import RunFolder, resolve
     from store.verify import verify as check
-    from store.views import open_reader
 
     file = Path(run_name)
     if file.is_file() and not RunFolder(runs_dir / run_name).log.is_file():

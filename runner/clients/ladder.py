@@ -43,7 +43,7 @@ from runner.structured import has_object
 from runner.terms import USUAL, Terms
 from runner.wire import Shape, Structure
 from runner.wire.shape import chat_fields
-from store.refused import ParameterRefused
+from store.events import ParameterRefused
 
 KNOWN: Final = "known to be refused"
 IGNORED: Final = "ignored"

@@ -18,8 +18,10 @@ from runner.errors import DatasetError, UsageError
 from runner.json_entries import BOM, entries_of
 from runner.task import Task
 from runner.wire import OPENAI_CHAT, UNREADABLE, encode_reply
+from store.database import open_reader
 from store.printable import printable
-from store.views import open_reader, reply, tasks
+from store.read.tasks import tasks
+from store.tables import reply
 
 NAMES: Final = 200
 """Characters of an entry's keys that an error shows."""

@@ -12,16 +12,12 @@ from collections.abc import Sequence
 from runner.engine.abandoned import sent
 from runner.engine.growth import Growth
 from store.clock import Clock
-from store.commands import Command
-from store.events import (
-    AttemptFailed,
-    CommandApplied,
-    RunCancelled,
-    TaskSkipped,
-)
-from store.log import Log
+from store.control import Command
+from store.database import open_reader
+from store.events import AttemptFailed, CommandApplied, RunCancelled, TaskSkipped
+from store.log.interface import Log
+from store.read.status import status
 from store.runs import RunFolder
-from store.views import open_reader, status
 
 REASON = "cancelled"
 PAGE = 1000

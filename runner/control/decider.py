@@ -21,11 +21,12 @@ from runner.job import Dataset
 from runner.records.front import front
 from runner.work import Work
 from store.clock import Clock
+from store.database import open_reader
 from store.events import RunDrained, RunFinished
-from store.log import Log
+from store.log.interface import Log
+from store.read.status import run_started
+from store.results import ComparisonDecided, StoppingRule
 from store.runs import RunFolder
-from store.stopping import ComparisonDecided, Stopping
-from store.views import open_reader, run_started
 
 BY = "decision"
 """Who drains a run that has answered enough."""
@@ -55,7 +56,7 @@ def sentence(found: ComparisonDecided) -> str:
 class Looking:
     """What a run of two models is looked at with."""
 
-    stopping: Stopping
+    stopping: StoppingRule
     decide: Decide
 
 

@@ -14,15 +14,16 @@ from typing import TypeAlias
 
 from runner.control.standing import MOST, Refused, is_amount, limits_change
 from runner.engine.driver import Driver
-from store.commands import Command
+from store.control import Command, check_name
+from store.database import open_reader
 from store.events import Event, RunPaused, TasksReopened
-from store.log import Log
-from store.query import Query, finals
+from store.log.interface import Log
+from store.query import Query, final_tasks_query
+from store.read.status import Pause
+from store.read.tasks import tasks
+from store.read.usage import dollars
 from store.runs import RunFolder
-from store.scope import Scope, is_within
-from store.spending import dollars
-from store.stakes import check_name
-from store.views import Pause, open_reader, tasks
+from store.task import Scope, is_within
 
 PAGE = 2000
 """Tasks reopened by one event, and read at a time."""
@@ -115,7 +116,7 @@ def _cancel(command: Command, run: Target) -> Act:
 
 
 def _retry(command: Command, run: Target) -> Act:
-    query = finals(str(command.payload.get("filter", "")))
+    query = final_tasks_query(str(command.payload.get("filter", "")))
     if run.folder.part and any(term.condition == "task" for term in query.terms):
         raise Refused(
             "tasks have other numbers in the logs of shards: name them by key:, stage: "

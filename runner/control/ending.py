@@ -14,13 +14,14 @@ from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.engine.futility import GO_ON
 from runner.engine.growth import Growth
-from store.batch_view import open_batches, sent_starts
 from store.clock import Clock
+from store.database import open_reader
 from store.events import CommandApplied, RunDrained, RunFinished
-from store.log import Log
+from store.log.interface import Log
+from store.read.status import TaskCounts, status
+from store.read.usage import open_batches, sent_starts
+from store.results import ComparisonDecided
 from store.runs import RunFolder
-from store.stopping import ComparisonDecided
-from store.views import TaskCounts, open_reader, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

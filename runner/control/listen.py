@@ -17,24 +17,31 @@ from runner.control.effects import EFFECTS, WAITING, Effects, Target, unknown
 from runner.control.standing import KINDS, Refused, standing
 from runner.engine.beside import beside
 from runner.engine.driver import Driver
-from store.asked import ALL, OPEN, Asked, asked
 from store.clock import Clock
-from store.commands import Command, CommandTail, withdrawals
+from store.control import (
+    ALL,
+    OPEN,
+    Command,
+    CommandRecord,
+    CommandTail,
+    command_log,
+    withdrawals,
+)
+from store.database import open_reader
 from store.errors import StoreError
-from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected
-from store.log import Log
+from store.log.interface import Log
+from store.read.status import liveness, status
 from store.runs import RunFolder
-from store.views import open_reader, status
 
 POLL_S = 0.5
 """Half of the second within which what was asked is seen to take effect."""
 
 
-def waiting(folder: RunFolder) -> list[Asked]:
+def waiting(folder: RunFolder) -> list[CommandRecord]:
     """What was asked of a run and has not been answered for good, oldest first."""
     with open_reader(folder.log) as reader:
-        found = asked(reader, CommandTail(folder.control).read())
+        found = command_log(reader, CommandTail(folder.control).read())
     return [request for request in found if request.answer in OPEN]
 
 

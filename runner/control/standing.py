@@ -13,8 +13,8 @@ from typing import TypeGuard
 
 from runner.errors import RunnerError
 from runner.limits.limiter import MOST_CALLS, Limits
-from store.events import CommandAccepted, CommandApplied, Recorded
-from store.limit_words import UNITS, of_model
+from store.events import CommandAccepted, CommandApplied, RecordedEvent
+from store.read.status import UNITS, model_limits_in_words
 
 KINDS = ("command_accepted", "command_applied")
 """Events that standing changes are read from."""
@@ -52,7 +52,7 @@ class LimitsChange:
 
     def __str__(self) -> str:
         """What is set, in a few words."""
-        return of_model(self.model, self.values)
+        return model_limits_in_words(self.model, self.values)
 
 
 MOST = 10**12
@@ -97,7 +97,7 @@ def limits_change(payload: Mapping[str, object]) -> LimitsChange:
     return LimitsChange(model=None if model is None else str(model), values=values)
 
 
-def standing(recorded: Sequence[Recorded]) -> list[LimitsChange]:
+def standing(recorded: Sequence[RecordedEvent]) -> list[LimitsChange]:
     """The changes of limits among events of `KINDS`, in order: those applied."""
     applied = {r.event.command for r in recorded if isinstance(r.event, CommandApplied)}
     accepted = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from store.errors import CorruptLog
 from store.events import AttemptsAbandoned, AttemptStarted
-from store.log import Log
-from store.spending import dollars
+from store.log.interface import Log
+from store.read.usage import dollars
 from store.task import pico, usd
 
 

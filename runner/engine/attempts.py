@@ -38,10 +38,10 @@ from store.events import (
     AttemptStarted,
     Entry,
     Event,
+    ParameterRefused,
     TaskCompleted,
     TaskFailed,
 )
-from store.refused import ParameterRefused
 from store.task import TaskRow, usd
 
 NOT_SENT = "not sent: the lease on this part of the run had ended"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.engine.lane import Work
 from runner.money.budget import WHOLE, BudgetStatistics
-from store.spending import dollars
+from store.read.usage import dollars
 from store.task import usd
 
 

@@ -25,8 +25,7 @@ from runner.errors import MalformedReply
 from runner.options import RunOptions
 from runner.task import Task
 from runner.wire import decode_reply
-from store.cache import CachedReply, CacheEntry, is_busy, unusable
-from store.cache_thread import CacheThread
+from store.cache import CacheConnection, CachedReply, CacheEntry, is_busy, unusable
 from store.clock import Clock
 from store.errors import CacheUnusable
 
@@ -43,7 +42,7 @@ class ResponseCache:
     def __init__(
         self,
         path: Path,
-        thread: CacheThread,
+        thread: CacheConnection,
         *,
         origins: Mapping[str, Origin],
         run: str,
@@ -170,7 +169,7 @@ async def response_cache(
         if options.cache and origins:
             path = cache_path(options.cache_dir)
             try:
-                thread = await CacheThread.open(path)
+                thread = await CacheConnection.open(path)
             except CacheUnusable as error:
                 tell(_without(error))
             else:

@@ -19,9 +19,8 @@ from runner.limits.limiter import Limits
 from runner.money.budget import BudgetStatistics
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
-from store.scope import Scope, is_within
-from store.task import pico
-from store.views import Pause
+from store.read.status import Pause
+from store.task import Scope, is_within, pico
 
 HEARTBEAT_S = 1.0
 PAGE = 500

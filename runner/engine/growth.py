@@ -29,9 +29,8 @@ from runner.plan import (
 from runner.reading import parsed_answer
 from runner.task import Answer, TaskSpec
 from store.events import Entry, Event, TaskCompleted, TaskFailed, TasksPlanned
-from store.log import Log, Planning
-from store.manifest import PlannedTask, manifest_bytes
-from store.task import TaskRow
+from store.log.interface import Log, Planning
+from store.task import PlannedTask, TaskRow, manifest_bytes
 
 PAGE = 500
 

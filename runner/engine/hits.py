@@ -29,7 +29,7 @@ from store.events import (
     AttemptAnswered,
     AttemptStarted,
     Entry,
-    Recorded,
+    RecordedEvent,
     TaskFailed,
 )
 from store.task import TaskRow
@@ -113,7 +113,7 @@ class Hits:
 
     async def _kept(self, row: TaskRow) -> Received | None:
         """The answer that a task had as it failed in the job's `follow_up`."""
-        answers: dict[int, Recorded] = {}
+        answers: dict[int, RecordedEvent] = {}
         failed: TaskFailed | None = None
         for recorded in await self._parts.log.task_events(row.task):
             event = recorded.event

@@ -15,7 +15,7 @@ from runner import errors as e
 from runner.engine.refusals import Refusals
 from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
 from runner.money.budget import Budget
-from store.scope import Scope, is_within
+from store.task import Scope, is_within
 
 USUAL_WEIGHT = 0.05
 """Of the last call, in what is usual; stages differ and come in turns."""

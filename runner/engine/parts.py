@@ -21,10 +21,8 @@ from runner.request import Request
 from runner.task import Task
 from runner.terms import USUAL, Terms
 from store.clock import Clock
-from store.events import (
-    AttemptStarted,
-)
-from store.log import Log
+from store.events import AttemptStarted
+from store.log.interface import Log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

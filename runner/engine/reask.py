@@ -11,7 +11,7 @@ from runner.reply import AnyReply, ParseFailure, Reply
 from runner.request import Message, Part
 from store.events import (
     AttemptAnswered,
-    Recorded,
+    RecordedEvent,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
@@ -28,9 +28,9 @@ USUAL: Final = PromptBook(
 """How a job asks again that ships no text of its own for it."""
 
 
-def refused(history: Iterable[Recorded]) -> list[Recorded]:
+def refused(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
     """Of a task's events, the answers that were refused since its last end, if any."""
-    found: list[Recorded] = []
+    found: list[RecordedEvent] = []
     for recorded in history:
         match recorded.event:
             case TaskCompleted() | TaskFailed() | TaskSkipped():

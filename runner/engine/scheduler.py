@@ -44,7 +44,7 @@ from runner.engine.retry import RULES, Decision, decide, may_be_billed
 from runner.limits.limiter import Endpoint, Limits
 from runner.limits.told import NOTHING, Told
 from runner.money.budget import Budget
-from store.scope import Scope, is_within
+from store.task import Scope, is_within
 
 
 class Fence(Protocol):

@@ -18,7 +18,7 @@ from runner.limits.bucket import MINUTE_S
 from runner.limits.limiter import Limits
 from runner.money.prices import Price, cost_pico, worst_pico
 from runner.reply import Usage
-from store.spending import dollars
+from store.read.usage import dollars
 from store.task import PICO_PER_USD
 
 ERRORS: Final = 2.0

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from store.database import open_reader
 from store.errors import StoreError
+from store.read.status import run_started
+from store.read.usage import usage_counts
 from store.runs import list_runs
-from store.views import open_reader, run_started, usage_counts
 
 ENOUGH: Final = 20
 """Replies that make a mean."""

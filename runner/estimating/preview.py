@@ -20,7 +20,7 @@ from runner.options import RunOptions
 from runner.roles import assigned, terms
 from runner.work import Work
 from store.clock import Clock
-from store.expected import Expected
+from store.events import ExpectedUsage
 
 ITEMS: Final = 64
 """Items that are tried: two standard errors are then a quarter of their spread."""
@@ -55,7 +55,7 @@ def expected(
     clock: Clock,
     *,
     tell: Callable[[str], None],
-) -> Expected | None:
+) -> ExpectedUsage | None:
     """What a run remembers as its estimate; None where nothing that costs is asked.
 
     How many items it is made of depends on what the machine can try in an instant.
@@ -87,7 +87,7 @@ def expected(
         )
         return low, middle, high
 
-    return Expected(
+    return ExpectedUsage(
         tried=len(sample.tried),
         first=list(sample.first_calls),
         calls=each(total.calls),

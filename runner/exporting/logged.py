@@ -12,9 +12,10 @@ from runner.exporting.sheet import Record, Sheet, columns
 from runner.reading import reply_of
 from runner.records.requests import Requests
 from runner.reply import AnyReply, Ranking, Reply, Vectors
-from store.served import NOBODY, with_headers
+from store.scoring import families, task_families
+from store.served import SERVED_UNKNOWN, with_headers
+from store.tables import last_started
 from store.task import TaskRow, TaskState
-from store.views import families, last_started, task_families
 
 _ID: Final = {
     "task": Kind.INTEGER,
@@ -121,7 +122,7 @@ def _answers(
         answered, reply = stored.answered, reply_of(stored)
         # older logs did not record it: their bodies and headers say it
         served = answered.served or with_headers(reply.served, answered.headers or {})
-        served = served or NOBODY
+        served = served or SERVED_UNKNOWN
         yield (
             *_id(row),
             answered.finish_reason,

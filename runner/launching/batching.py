@@ -14,11 +14,11 @@ from runner.batch.opening import open_batch_clients
 from runner.errors import UsageError
 from runner.launching.shell import Shell
 from runner.options import RunOptions
-from store.batch_view import sent_starts
+from store.database import open_reader
 from store.events import AttemptStarted
-from store.log import Log
+from store.log.interface import Log
+from store.read.usage import sent_starts
 from store.runs import RunFolder
-from store.views import open_reader
 
 
 def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:

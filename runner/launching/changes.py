@@ -14,7 +14,7 @@ from runner.terms import USUAL
 from runner.wire import skeleton
 from runner.work import Work
 from store.events import Input, RunResumed, RunStarted
-from store.log import Log
+from store.log.interface import Log
 from store.task import TaskRow
 
 PROMPTS = "prompts"

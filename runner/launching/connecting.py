@@ -23,7 +23,7 @@ from runner.parameters import Parameters, variable_in
 from runner.roles import assigned, terms
 from runner.terms import Terms
 from runner.work import Work
-from store.refused import ParameterRefused
+from store.events import ParameterRefused
 
 OPENAI_KEY = "OPENAI_API_KEY"
 

@@ -14,15 +14,13 @@ from runner.options import RunOptions, write_toml
 from runner.roles import assigned
 from runner.work import Work
 from store.clock import Clock
-from store.durable import make_folder
 from store.errors import RunExists, StoreError
-from store.events import RunStarted
-from store.expected import Expected
-from store.heads import check_absent
-from store.mounts import network_problem
+from store.events import ExpectedUsage, RunStarted
+from store.filesystem import make_folder, network_problem
+from store.log.integrity import check_absent
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.shard import Shard
-from store.sqlite import SqliteLog
+from store.slices import Shard
 
 
 @asynccontextmanager
@@ -33,7 +31,7 @@ async def create(
     clock: Clock,
     *,
     imported: bool = False,
-    expects: Expected | None = None,
+    expects: ExpectedUsage | None = None,
     group: str | None = None,
     shard: Shard | None = None,
 ) -> AsyncIterator[SqliteLog]:

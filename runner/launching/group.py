@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import RunnerError
+from store.database import open_reader
 from store.errors import LogBusy, StoreError
-from store.lock import WriterLock
-from store.runs import RunFolder, list_runs
-from store.views import open_reader, run_started, spending
+from store.read.status import run_started
+from store.read.usage import spending
+from store.runs import RunFolder, WriterLock, list_runs
 
 LOCK = "group.lock"
 

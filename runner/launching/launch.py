@@ -36,12 +36,13 @@ from runner.records.front import check
 from runner.roles import assigned, remarks
 from runner.shards.part import Part
 from runner.work import Work
-from store.estimates import liveness
+from store.database import open_reader
 from store.events import RunResumed
-from store.heads import check_end
+from store.log.integrity import check_end
+from store.log.sqlite import SqliteLog
+from store.read.status import liveness, run_started, status
+from store.read.usage import spending
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import open_reader, run_started, spending, status
 
 
 async def start(

@@ -11,7 +11,7 @@ from typing import Protocol
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from store.clock import Clock
-from store.views import Status
+from store.read.status import Status
 
 
 class Watch(Protocol):

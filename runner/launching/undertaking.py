@@ -38,12 +38,14 @@ from runner.roles import assigned
 from runner.shards.carrying import carrying
 from runner.shards.part import Part, taking
 from runner.work import Work
+from store.database import open_reader
 from store.events import AttemptStarted
+from store.log.sqlite import SqliteLog
+from store.read.status import status
+from store.read.usage import spending
+from store.results import StoppingRule
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.stopping import Stopping
 from store.task import TaskState
-from store.views import open_reader, spending, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class TakenUp:
     group: str | None = None  #: whose budget it shares
     found: str | None = None  #: its state
     own: Collection[str] = ()  #: limits that this process was given itself
-    stopping: Stopping | None = None  #: what the run stops at
+    stopping: StoppingRule | None = None  #: what the run stops at
     part: Part | None = None  #: of it that is asked; None: all
     carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
 

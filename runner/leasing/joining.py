@@ -12,10 +12,11 @@ from runner.leasing.holder import Holder, Identity
 from runner.leasing.lessee import Lessee
 from runner.leasing.wire import VARIABLE
 from runner.shards.part import Part
-from store.commands import hand_on
+from store.control import forward_command
+from store.database import open_reader
+from store.read.usage import spending
 from store.runs import RunFolder
-from store.union.source import LogSource
-from store.views import open_reader, spending
+from store.union.source import LocalLogSource
 
 
 def lessee_of(folder: RunFolder, part: Part | None, shell: Shell) -> Lessee | None:
@@ -42,7 +43,7 @@ def lessee_of(folder: RunFolder, part: Part | None, shell: Shell) -> Lessee | No
             "it for the shards that it starts."
         )
     with open_reader(folder.log) as reader:
-        log = LogSource(reader).identity.log
+        log = LocalLogSource(reader).identity.log
         money = spending(reader)
     wake = asyncio.Event()
     holder = Holder(
@@ -56,7 +57,7 @@ def lessee_of(folder: RunFolder, part: Part | None, shell: Shell) -> Lessee | No
         ),
         token=token,
         wake=wake.set,
-        on_line=partial(hand_on, folder),
+        on_line=partial(forward_command, folder),
     )
     return Lessee(
         holder,

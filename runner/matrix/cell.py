@@ -18,9 +18,9 @@ from runner.registry import load_job
 from runner.roles import fitted
 from runner.settings import as_json, resolve
 from runner.work import Work, load_work
-from store.estimates import liveness
+from store.database import open_reader
+from store.read.status import liveness, run_started, status
 from store.runs import RunFolder
-from store.views import open_reader, run_started, status
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -20,9 +20,10 @@ from runner.launching.shell import Shell
 from runner.matrix.cell import Cell
 from runner.matrix.file import MatrixFile
 from runner.money.budget import Budget
+from store.database import open_reader
 from store.errors import StoreError
+from store.read.status import status
 from store.task import pico
-from store.views import open_reader, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,10 @@ from typing import Final
 
 from runner.errors import RunnerError, UsageError
 from store.clock import Clock
+from store.database import open_reader
 from store.errors import LogBusy
-from store.lock import WriterLock
-from store.runs import RunFolder
-from store.union.standing import standing
-from store.views import open_reader
+from store.read.live import union_progress
+from store.runs import RunFolder, WriterLock
 
 LOOK_S: Final = 0.25
 
@@ -23,7 +22,7 @@ def check_split(folder: RunFolder) -> None:
     if not folder.log.exists():
         return
     with open_reader(folder.log) as reader:
-        if standing(reader) is None:
+        if union_progress(reader) is None:
             raise UsageError(
                 f"Run {folder.run_id} is not split, and cannot be any more; go on with "
                 f"siftlog resume {folder.run_id} without --engine."

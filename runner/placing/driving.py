@@ -40,10 +40,9 @@ from runner.placing.supervisor import Policy, Supervisor, Verdict
 from runner.roles import assigned
 from runner.shards.agreeing import check_place
 from runner.work import Work
-from store.runs import RunFolder
+from store.runs import RunFolder, add_place
 from store.segments.place import Place
 from store.task import pico, usd
-from store.union.elsewhere import add_place
 
 LATE_S: Final = 5.0
 """From the end of a lease and of the grace for its calls to the end of its process."""

@@ -8,9 +8,10 @@ import time
 from typing import Final
 
 from runner.launching.shell import Shell
+from store.database import open_reader
 from store.errors import StoreError
+from store.read.status import Status, status
 from store.runs import RunFolder
-from store.views import Status, open_reader, status
 
 REFRESH_S: Final = 1.0
 """Between two looks at the shards' logs: monitors see a run about as late."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from runner.control.listen import waiting
 from runner.control.standing import KINDS, LimitsChange, standing
-from store.asked import ALL
+from store.control import ALL
+from store.database import open_reader
+from store.read.tasks import events
+from store.read.usage import Spending, spending
 from store.runs import RunFolder
-from store.spending import Spending, spending
-from store.views import events, open_reader
 
 NOTHING_SPENT = Spending(
     spent_pico=0, possible_pico=0, in_flight_pico=0, cap_pico=None, is_whole=False

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from runner.leasing.terms import TTL_S
 from runner.placing.engine import Name
-from store.views import Status
+from store.read.status import Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

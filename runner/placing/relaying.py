@@ -15,7 +15,7 @@ import msgspec
 from runner.control.standing import Refused, is_amount, limits_change
 from runner.leasing.serving import Server
 from runner.limits.limiter import Limits
-from store.commands import Command, CommandTail
+from store.control import Command, CommandTail
 from store.runs import RunFolder
 from store.task import pico
 

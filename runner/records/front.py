@@ -19,8 +19,10 @@ from runner.records.scoring import answers
 from runner.scorecard import Comparable
 from runner.task import Answer
 from runner.work import Work
-from store.stopping import Stopping
-from store.views import last_seq, run_started, status, task_families
+from store.read.status import run_started, status
+from store.results import StoppingRule
+from store.scoring import task_families
+from store.tables import last_seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def front(job: Job, dataset: Dataset, reader: sqlite3.Connection) -> Front:
 
 
 def check(
-    work: Work, models: tuple[str, ...], stopping: Stopping, decide: Decide
+    work: Work, models: tuple[str, ...], stopping: StoppingRule, decide: Decide
 ) -> None:
     """See that a metric can be watched, before anything is asked.
 

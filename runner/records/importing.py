@@ -20,15 +20,9 @@ from runner.reply import Reply
 from runner.task import Task
 from runner.wire import encode_answer
 from runner.work import Work
-from store.events import (
-    Entry,
-    Event,
-    RunFinished,
-    TaskFailed,
-    TasksPlanned,
-)
-from store.log import Log
-from store.manifest import PlannedTask, manifest_bytes
+from store.events import Entry, Event, RunFinished, TaskFailed, TasksPlanned
+from store.log.interface import Log
+from store.task import PlannedTask, manifest_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from runner.fingerprint import files_of, listed
 from store.errors import CorruptLog
 from store.events import Blob, Input
-from store.views import parts
+from store.read.tasks import parts
 
 LIMIT = 8 << 20
 """Bytes of the largest file, or folder, that is kept: gold, rubrics and aliases are

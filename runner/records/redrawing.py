@@ -17,8 +17,9 @@ from runner.records.reporting import OPERATIONS, write_reports
 from runner.records.scoring import names, reported, write_files
 from runner.settings import validated
 from store.events import ScoringRecorded
+from store.read.status import status
+from store.read.usage import usage_counts
 from store.runs import RunFolder
-from store.views import status, usage_counts
 
 
 def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:

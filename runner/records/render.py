@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 from runner.job import Job
 from runner.scorecard import Cell, Metric, Scorecard
-from store.views import Status, UsageCount
+from store.read.status import Status
+from store.read.usage import UsageCount
 
 FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
 """First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""

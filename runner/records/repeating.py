@@ -27,12 +27,13 @@ from runner.records.keeping import put_back
 from runner.records.scoring import Scoring, replayed
 from runner.registry import load_job
 from runner.settings import as_json, validated
+from store.database import open_reader
 from store.events import Input, RunStarted, ScoringRecorded
-from store.moment import moment_of
-from store.prefix import Prefix
 from store.query import parse_query
+from store.read.status import run_started, scorings
+from store.read.tasks import changed_tasks, parts
 from store.runs import RunFolder
-from store.views import changed_tasks, open_reader, parts, run_started, scorings
+from store.time_travel import LogPrefix, moment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +152,7 @@ class Repeater:
         if self.is_still_after(seq):
             return self.reader
         if seq not in self._readers:
-            prefix = self._opened.enter_context(Prefix(self.folder.log))
+            prefix = self._opened.enter_context(LogPrefix(self.folder.log))
             prefix.move_to(moment_of(self.reader, seq))
             self._readers[seq] = self._opened.enter_context(prefix.open_reader())
         return self._readers[seq]

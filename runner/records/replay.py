@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from runner.reading import answer_of
 from runner.task import Answer
-from store.views import families
+from store.scoring import families
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

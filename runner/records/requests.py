@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from store.events import AttemptStarted
+from store.read.tasks import events, parts
+from store.tables import last_started, payload, tasks_numbered
 from store.task import TaskRow
-from store.views import events, last_started, parts, payload, tasks_numbered
 
 PAGE: Final = 1_000
 """Events read at a time."""

@@ -32,28 +32,16 @@ from runner.records.reporting import OPERATIONS, Reported, changes, write_report
 from runner.scorecard import Finding, Kept, Line, Row, Scorecard, Verdict
 from runner.settings import as_json, resolve, validated
 from store.clock import Clock
-from store.events import (
-    Blob,
-    Entry,
-    Input,
-    RunResumed,
-    RunStarted,
-    ScoringRecorded,
-)
-from store.milestone import Milestone, parts_payload
+from store.database import open_reader
+from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.log.sqlite import SqliteLog
+from store.read.status import Status, run_started, scorings, status
+from store.read.tasks import events
+from store.read.usage import usage_counts
+from store.results import Milestone, parts_payload
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.verdicts import StoredVerdict, write_verdicts
-from store.views import (
-    Status,
-    events,
-    last_seq,
-    open_reader,
-    run_started,
-    scorings,
-    status,
-    usage_counts,
-)
+from store.scoring import StoredVerdict, write_verdicts
+from store.tables import last_seq
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ from runner.clients.client import Received
 from runner.errors import MalformedReply
 from runner.task import Task
 from runner.wire import decode_reply
-from store.union.finding import Found, find
-from store.views import open_reader
+from store.database import open_reader
+from store.union.numbering import StoredAnswer, find_answers
 
 
 class Adopted:
@@ -46,11 +46,15 @@ class Adopted:
             for (task, sha256), answer in zip(asked, found, strict=True)
         ]
 
-    def _look(self, tasks: Sequence[Task]) -> list[Found | None]:
+    def _look(self, tasks: Sequence[Task]) -> list[StoredAnswer | None]:
         with open_reader(self._union) as reader:
-            return find(reader, [(t.stage, t.key, t.model, t.replicate) for t in tasks])
+            return find_answers(
+                reader, [(t.stage, t.key, t.model, t.replicate) for t in tasks]
+            )
 
-    def _received(self, task: Task, sha256: str, found: Found) -> Received | None:
+    def _received(
+        self, task: Task, sha256: str, found: StoredAnswer
+    ) -> Received | None:
         answered = found.answered
         if found.request_sha256 != sha256:
             self._other_requests.add(task.number)

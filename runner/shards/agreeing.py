@@ -20,8 +20,7 @@ from store.events import RunStarted
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import sources
-from store.shard import Shard
-from store.slices import Slices
+from store.slices import Shard, Slices
 
 
 def check_others(

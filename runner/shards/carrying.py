@@ -16,10 +16,9 @@ from runner.shards.agreeing import check_place
 from runner.shards.part import Part
 from store.clock import Clock
 from store.errors import PlaceAway, Unshipped
-from store.runs import RunFolder
+from store.runs import RunFolder, add_place
 from store.segments.place import Place
 from store.segments.shipping import Shipper
-from store.union.elsewhere import add_place
 
 PATIENCE_S = 60.0
 """For a place that is away when all else is done, or before anything is: a file server

@@ -15,24 +15,22 @@ from runner.errors import RunnerError
 from runner.launching.group import Spent
 from runner.shards.adopting import Adopted
 from runner.shards.rivals import rivals
-from store.asked import answers
 from store.clock import Clock
-from store.connect import Reader
+from store.control import recorded_outcomes
+from store.database import LogReader, open_reader
 from store.errors import NoSuchRun, NotALog
-from store.estimates import liveness
 from store.events import CommandAccepted, CommandApplied, CommandRejected, RunStarted
-from store.heads import check_end
-from store.runs import RunFolder
+from store.log.integrity import check_end
+from store.read.live import spent_by_log, union_progress
+from store.read.status import liveness, run_started, status
+from store.read.tasks import events
+from store.read.usage import spending
+from store.runs import RunFolder, places_in
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
-from store.shard import Shard
-from store.slices import Slices
-from store.union.elsewhere import places_in
-from store.union.refreshing import refresh
-from store.union.source import LogSource
-from store.union.spent import spent_by_log
-from store.union.standing import standing
-from store.views import events, open_reader, run_started, spending, status
+from store.slices import Shard, Slices
+from store.union.merging import refresh
+from store.union.source import LocalLogSource
 
 LOOK_S = 0.2
 """Between two attempts to merge, while another process does."""
@@ -160,7 +158,7 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
     log = _id(own)
     spent = possible = 0
     with open_reader(union) as reader:
-        stand = standing(reader)
+        stand = union_progress(reader)
         has_answers = stand is not None and any(
             bytes.fromhex(part.log) != log and part.slices & slices
             for part in stand.parts
@@ -184,10 +182,10 @@ def _read(own: RunFolder, slices: Slices, now_us: int) -> Others:
     )
 
 
-def _settled(union: Reader, before_us: float) -> frozenset[str]:
+def _settled(union: LogReader, before_us: float) -> frozenset[str]:
     """Requests that were answered before that, but for limits."""
     limits, settled = set(), set()
-    for row in answers(union):
+    for row in recorded_outcomes(union):
         event = row.event
         if not isinstance(event, CommandAccepted | CommandRejected | CommandApplied):
             continue
@@ -212,4 +210,4 @@ def _id(own: RunFolder) -> bytes | None:
     if beginning(own) is None:
         return None
     with open_reader(own.log) as reader:
-        return LogSource(reader).identity.log
+        return LocalLogSource(reader).identity.log

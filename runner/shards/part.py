@@ -16,8 +16,7 @@ from runner.job import Dataset, Job
 from runner.shards.others import Others
 from runner.task import TaskSpec
 from store.segments.place import Place
-from store.shard import Shard
-from store.slices import SLICES, Slices, slice_of
+from store.slices import SLICES, Shard, Slices, slice_of
 
 _PART = re.compile(r"(\d{1,4})/(\d{1,4})")
 

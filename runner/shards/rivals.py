@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from store.segments.source import SegmentSource
-from store.shard import Shard
-from store.slices import Slices
+from store.slices import Shard, Slices
 
 FRESH_S: Final = 30.0
 """Several times as long as what is recorded waits to be carried, and longer than the

@@ -17,7 +17,7 @@ from runner.shards.others import beginning, others
 from runner.shards.part import Part, Shipping
 from runner.work import Work
 from store.runs import RunFolder
-from store.shard import Shard
+from store.slices import Shard
 
 
 async def work_on(

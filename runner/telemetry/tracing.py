@@ -14,28 +14,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from runner.telemetry.conventions import (
-    DURATION_BOUNDS,
-    OFFLINE,
-    TOKEN_BOUNDS,
-    Name,
-)
+from runner.telemetry.conventions import DURATION_BOUNDS, OFFLINE, TOKEN_BOUNDS, Name
 from runner.telemetry.histogram import Histograms
 from runner.telemetry.operation import asked, parameters, parties
 from runner.telemetry.span import Attributes, Context, Span, Value
 from store.events import AttemptAnswered, AttemptFailed, RunStarted
-from store.served import NOBODY
+from store.read.status import run_started, status
+from store.read.tasks import AttemptRow, attempts, event_times
+from store.scoring import task_families
+from store.served import SERVED_UNKNOWN
+from store.tables import last_seq, payload
 from store.task import TaskRow, TaskState
-from store.views import (
-    AttemptRow,
-    attempts,
-    event_times,
-    last_seq,
-    payload,
-    run_started,
-    status,
-    task_families,
-)
 
 PAGE: Final = 500
 """Tasks whose ends are looked up together."""
@@ -253,7 +242,7 @@ def _outcome_attributes(
     given: dict[str, Value | None] = {}
     match outcome:
         case AttemptAnswered():
-            served = outcome.served or NOBODY
+            served = outcome.served or SERVED_UNKNOWN
             given = {
                 Name.RESPONSE_MODEL: served.model,
                 Name.RESPONSE_ID: served.request_id,

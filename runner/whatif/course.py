@@ -23,11 +23,19 @@ from runner.limits.told import NOTHING, Quota, Told, told
 from runner.money.prices import Price, cost_pico
 from runner.reply import Usage
 from runner.whatif.items import Attempt, FoundRate, Item, Trial
-from store.courses import AttemptEnd, Course, courses
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import parse_query
+from store.read.status import ObservedLimits
+from store.read.tasks import (
+    AttemptEnd,
+    AttemptHistory,
+    attempt_histories,
+    attempts,
+    events,
+    tasks,
+)
+from store.tables import payload
 from store.task import TaskState
-from store.views import LimitsSeen, attempts, events, payload, tasks
 
 PAGE: Final = 256
 LENDERS: Final = 256
@@ -80,14 +88,16 @@ class RecordedItems:
 
     def __iter__(self) -> Iterator[Item]:
         after = 0
-        while page := courses(self.connection, self.model, after=after, limit=PAGE):
+        while page := attempt_histories(
+            self.connection, self.model, after=after, limit=PAGE
+        ):
             after = page[-1][0].row.task
             for family in page:
                 item = self._item(family)
                 if item is not None:
                     yield item
 
-    def _item(self, family: tuple[Course, ...]) -> Item | None:
+    def _item(self, family: tuple[AttemptHistory, ...]) -> Item | None:
         first, *later = family
         if first.row.state is TaskState.SKIPPED:
             return None
@@ -109,12 +119,12 @@ class RecordedItems:
         self._whole.rotate(-1)
         return self._whole[-1]
 
-    def _later(self, later: Sequence[Course]) -> list[Trial]:
+    def _later(self, later: Sequence[AttemptHistory]) -> list[Trial]:
         asked = (c for c in later if c.row.state is not TaskState.SKIPPED)
         trials = [trial for c in asked if (trial := self._trial(c)) is not None]
         return sorted(trials, key=lambda trial: self.stages.index(trial.stage))
 
-    def _trial(self, course: Course) -> Trial | None:
+    def _trial(self, course: AttemptHistory) -> Trial | None:
         row = course.row
         lenders = self._lenders.setdefault(
             (row.stage, row.model), deque(maxlen=LENDERS)
@@ -142,7 +152,7 @@ class RecordedItems:
 
 
 def found_rate(
-    connection: sqlite3.Connection, found: LimitsSeen, by_hand: float | None
+    connection: sqlite3.Connection, found: ObservedLimits, by_hand: float | None
 ) -> FoundRate | None:
     """The rate that the run found its endpoint to allow; None where it met none.
 

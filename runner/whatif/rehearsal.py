@@ -16,8 +16,8 @@ from runner.roles import assigned
 from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
 from runner.whatif.items import FoundRate
 from runner.whatif.simulation import ASSUMED, Asked, Outcome, what_if
+from store.read.status import run_started, status
 from store.task import PICO_PER_USD
-from store.views import run_started, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

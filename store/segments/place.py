@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-from store.durable import make_folder, sync_folder
 from store.errors import PlaceAway, StoreError
+from store.filesystem import make_folder, sync_folder
 
 _TMP = ".tmp"
 

@@ -1,35 +1,125 @@
-"""A segment: a stretch of one log as a file that never changes.
+"""Encodes a range of a log as an immutable file, and names it.
 
-    SIFTSEG, format version | SHA-256 of the rest | zstd of MessagePack
+SIFTSEG, format version | SHA-256 of the rest | zstd of MessagePack
 
 It says by itself which log of which run it is from and who carried it, and holds the
 links of the log's chain, so that whoever reads it sees that its events are those that
 were committed, and that it follows on from the segment before it.
+
+Pure: names in, names out. The same part may be held twice, in other cuts: small
+segments and the larger one they were rolled up into. A reader takes whichever leads on.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from typing import Final, NamedTuple
 
 import msgspec
 import zstandard
 
-from store.chain import link_again
-from store.codec import ZSTD_LEVEL
 from store.errors import CorruptLog
-from store.segments.span import Mark, Span
-from store.shard import Shard
-from store.union.source import LogIdentity, Stretch
+from store.log.integrity import link_of_stored
+from store.segments.place import Place
+from store.slices import Shard
+from store.tables import ZSTD_LEVEL
+from store.union.source import CommitRange, LogIdentity
+from store.verify import ignore_progress
+
+FOLDER = "seg"
+
+_NAME = re.compile(
+    rf"{FOLDER}/([0-9a-f]{{32}})/"
+    r"([0-9]{12})-([0-9]{12})\.([0-9]+)-([0-9]+)(\.rolled)?\.zst"
+)
+
+
+class LogPosition(NamedTuple):
+    """How far a log has been read."""
+
+    seq: int = 0  #: the last event
+    parts: int = 0  #: the last message part, by its number in the log
+
+    def reaches(self, other: LogPosition) -> bool:
+        """Whether nothing up to *other* lies beyond this one."""
+        return self.seq >= other.seq and self.parts >= other.parts
+
+    def joined(self, other: LogPosition) -> LogPosition:
+        """As far as either."""
+        return LogPosition(max(self.seq, other.seq), max(self.parts, other.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRange:
+    """What lies between two marks of a log: the name of a segment."""
+
+    log: bytes
+    start: LogPosition
+    end: LogPosition
+    is_rolled: bool = False  #: several segments in one
+
+    @property
+    def name(self) -> str:
+        """Where it is kept in a place: first and last event, then the parts."""
+        events = f"{self.start.seq + 1:012}-{self.end.seq:012}"
+        parts = f"{self.start.parts}-{self.end.parts}"
+        rolled = ".rolled" if self.is_rolled else ""
+        return f"{FOLDER}/{self.log.hex()}/{events}.{parts}{rolled}.zst"
+
+    @classmethod
+    def named(cls, name: str) -> SegmentRange | None:
+        """The span of that *name*; None: it is no segment's."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        first, last, before, parts = map(int, found.groups()[1:5])
+        start, end = LogPosition(first - 1, before), LogPosition(last, parts)
+        if first == 0 or start == end or not end.reaches(start):
+            return None
+        return cls(
+            log=bytes.fromhex(found[1]), start=start, end=end, is_rolled=bool(found[6])
+        )
+
+
+def contiguous_from(
+    spans: Iterable[SegmentRange], mark: LogPosition
+) -> list[SegmentRange]:
+    """Those of one log's *spans* that lead on from *mark* without a gap, in order.
+
+    Of several that begin at one mark the one that leads furthest is taken.
+    """
+    waiting = sorted(
+        spans, key=lambda span: (span.start, -span.end.seq, -span.end.parts)
+    )
+    taken: list[SegmentRange] = []
+    found = True
+    while found:
+        # cuts of two kinds may cross, so that one pass need not reach the end
+        found = False
+        for span in waiting:
+            if mark.reaches(span.start) and not mark.reaches(span.end):
+                taken.append(span)
+                mark = mark.joined(span.end)
+                found = True
+    return taken
+
+
+def contiguous_end(led: Iterable[SegmentRange]) -> LogPosition:
+    """How far segments lead that lead on from a log's beginning."""
+    return reduce(LogPosition.joined, (span.end for span in led), LogPosition())
+
 
 _FORMAT = b"SIFTSEG\x01"
 _DIGEST = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class SegmentOrigin:
     """Whose events a segment holds, and who carried them."""
 
     log: LogIdentity
@@ -43,17 +133,17 @@ class Origin:
 class Segment:
     """A stretch of a log, and what stands before it."""
 
-    origin: Origin
+    origin: SegmentOrigin
     made_us: int  #: microseconds since 1970 UTC
-    start: Mark
+    start: LogPosition
     link_before: bytes  #: of the commit that ends at `start`
-    stretch: Stretch
+    stretch: CommitRange
 
     @property
-    def end(self) -> Mark:
+    def end(self) -> LogPosition:
         """How far who has read it has read."""
         rows = self.stretch.rows
-        return Mark(
+        return LogPosition(
             rows[-1].seq if rows else self.start.seq,
             max(self.start.parts, self.stretch.blobs_upto),
         )
@@ -70,9 +160,9 @@ class Segment:
             return self.link_before
         return dict(self.stretch.links).get(seq)
 
-    def span(self, *, is_rolled: bool = False) -> Span:
+    def span(self, *, is_rolled: bool = False) -> SegmentRange:
         """What it is kept as."""
-        return Span(
+        return SegmentRange(
             log=self.origin.log.log,
             start=self.start,
             end=self.end,
@@ -84,7 +174,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Segment)
 
 
-def encode(segment: Segment) -> bytes:
+def encode_segment(segment: Segment) -> bytes:
     """The file of a segment."""
     packed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(
         _ENCODER.encode(segment)
@@ -92,7 +182,7 @@ def encode(segment: Segment) -> bytes:
     return _FORMAT + hashlib.sha256(packed).digest() + packed
 
 
-def decode(data: bytes, span: Span, address: str) -> Segment:
+def decode_segment(data: bytes, span: SegmentRange, address: str) -> Segment:
     """The segment in a file that is kept as *span* in the place at *address*.
 
     Raises:
@@ -136,7 +226,7 @@ def _check_chain(segment: Segment, path: str) -> None:
         raise _refused(path, "it does not name its writers")
     for last, link in stretch.links:
         end = last - segment.start.seq
-        head = link_again(head, rows[at:end])
+        head = link_of_stored(head, rows[at:end])
         if head != link:
             raise _refused(path, f"event {last} is not what was committed")
         at = end
@@ -144,12 +234,12 @@ def _check_chain(segment: Segment, path: str) -> None:
         raise _refused(path, f"event {rows[at].seq} stands outside of every commit")
 
 
-def beyond(stretch: Stretch, seq: int) -> Stretch:
+def commits_after(stretch: CommitRange, seq: int) -> CommitRange:
     """What of a stretch follows event *seq*, the end of a commit."""
     at = bisect_right(stretch.rows, seq, key=lambda row: row.seq)
     rows = stretch.rows[at:]
     epochs = {row.epoch for row in rows}
-    return Stretch(
+    return CommitRange(
         rows=rows,
         blobs=stretch.blobs,
         links=[link for link in stretch.links if link[0] > seq],
@@ -158,19 +248,21 @@ def beyond(stretch: Stretch, seq: int) -> Stretch:
     )
 
 
-def weight(stretch: Stretch) -> int:
+def commits_bytes(stretch: CommitRange) -> int:
     """Bytes of its facts, bodies and parts, as the log stores them."""
     return sum(len(row.facts) + len(row.body or b"") for row in stretch.rows) + sum(
         len(blob.data) for blob in stretch.blobs
     )
 
 
-def joined(stretches: Iterable[Stretch], most: int) -> Iterator[Stretch]:
+def joined_commits(
+    stretches: Iterable[CommitRange], most: int
+) -> Iterator[CommitRange]:
     """Neighbouring stretches in one, as far as they weigh less than *most* bytes."""
-    held: list[Stretch] = []
+    held: list[CommitRange] = []
     held_bytes = 0
     for stretch in stretches:
-        size = weight(stretch)
+        size = commits_bytes(stretch)
         if held and held_bytes + size > most:
             yield _one(held)
             held, held_bytes = [], 0
@@ -180,11 +272,63 @@ def joined(stretches: Iterable[Stretch], most: int) -> Iterator[Stretch]:
         yield _one(held)
 
 
-def _one(stretches: list[Stretch]) -> Stretch:
-    return Stretch(
+def _one(stretches: list[CommitRange]) -> CommitRange:
+    return CommitRange(
         rows=[row for stretch in stretches for row in stretch.rows],
         blobs=[blob for stretch in stretches for blob in stretch.blobs],
         links=[link for stretch in stretches for link in stretch.links],
         writers={e: w for stretch in stretches for e, w in stretch.writers.items()},
         blobs_upto=max(stretch.blobs_upto for stretch in stretches),
     )
+
+
+_FOLDER: Final = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteLog:
+    """A log that was carried whole, as far as it went."""
+
+    log: str  #: its id, in hex
+    run_id: str
+    shard: Shard | None  #: what it planned; None: a whole run
+    last_seq: int
+    link: str  #: of its last commit, in hex
+
+    @property
+    def name(self) -> str:
+        """Where it is kept: a log that was taken up again ends more than once."""
+        return f"{_FOLDER}/{self.log}-{self.last_seq:012}.json"
+
+    def encoded(self) -> bytes:
+        """As it is kept."""
+        return msgspec.json.format(msgspec.json.encode(self)) + b"\n"
+
+
+def complete_logs(
+    place: Place, tell: Callable[[str], None] = ignore_progress
+) -> list[CompleteLog]:
+    """The logs that have come to an end, each with its last word.
+
+    Args:
+        place: where they are kept.
+        tell: hears of each file that cannot be read, and is passed over.
+
+    Raises:
+        PlaceAway: the place cannot be read.
+    """
+    last: dict[str, CompleteLog] = {}
+    for name in place.names(_FOLDER):
+        data = place.get(name)
+        if data is None or not name.endswith(".json"):
+            continue
+        try:
+            done = msgspec.json.decode(data, type=CompleteLog)
+        except msgspec.DecodeError as error:
+            tell(
+                f"{place.address}/{name} does not say which log came to its end "
+                f"({error}): delete it, and start that shard once more"
+            )
+            continue
+        last[done.log] = done  # names ascend, and so do ends
+    return list(last.values())

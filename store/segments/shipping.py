@@ -1,14 +1,19 @@
-"""A live log carried to a place, beside the work that writes it.
+"""Ships a live log to a place in segments.
 
 All that reads or carries happens on a thread of its own, with a reader of its own: the
 event loop waits for neither disk nor network, and the writer notices nothing. The place
 being away is no reason to stop: the run goes on, what waits grows, and that is said
 once; only when more waits than may be lost with the machine does it come to an end.
+
+Belongs to one thread and one connection, and knows no event loop. It begins where the
+place's own listing ends: nothing is remembered elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,12 +22,191 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 
 from store.clock import Clock
-from store.committer import WriterThread
-from store.connect import Reader, open_reader, unreadable
-from store.errors import PlaceAway, Unshipped
+from store.database import UNION, LogReader, open_reader, unreadable
+from store.errors import CorruptLog, PlaceAway, Unshipped
+from store.log.writer import WriterThread
+from store.read.live import read_transaction
 from store.segments.place import Place
-from store.segments.sending import Sending
-from store.shard import Shard
+from store.segments.segment import (
+    FOLDER,
+    CompleteLog,
+    LogPosition,
+    Segment,
+    SegmentOrigin,
+    SegmentRange,
+    commits_bytes,
+    contiguous_end,
+    contiguous_from,
+    decode_segment,
+    encode_segment,
+    joined_commits,
+)
+from store.slices import Shard
+from store.union.source import STRETCH_BYTES, LocalLogSource
+
+ROLL_UP_AFTER = 256
+"""Small segments that become larger ones: ten hours make 7,200 every five seconds, and
+file servers and listings are slow with many files."""
+
+ROLLED_BYTES = 16 << 20
+"""What a larger one holds, before it is compressed: it is read whole."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SentTotals:
+    """What has been carried since the sending began."""
+
+    segments: int = 0
+    bytes: int = 0  #: as they were written
+
+
+class SegmentSender:
+    """Carries one log to one place."""
+
+    def __init__(
+        self,
+        reader: LogReader,
+        place: Place,
+        *,
+        shard: Shard | None,
+        siftlog_version: str,
+        now_us: Callable[[], int],
+    ) -> None:
+        """Find out how far the place has the log.
+
+        Raises:
+            PlaceAway: it cannot be looked at.
+            CorruptLog: it holds events of the log which the log does not have.
+        """
+        self._reader = reader
+        self._place = place
+        self._now_us = now_us
+        self._source = LocalLogSource(reader)
+        self._origin = SegmentOrigin(
+            log=self._source.identity,
+            shard=shard,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            siftlog_version=siftlog_version,
+        )
+        names = place.names(f"{FOLDER}/{self._source.identity.log.hex()}")
+        spans = [span for span in map(SegmentRange.named, names) if span is not None]
+        rolled = [span for span in spans if span.is_rolled]
+        self._small = [span for span in spans if not span.is_rolled]
+        self._rolled_upto = contiguous_end(contiguous_from(rolled, LogPosition()))
+        led = contiguous_from(spans, LogPosition())
+        self.mark = contiguous_end(led)
+        self.sent = SentTotals()
+        self._measured = self.mark
+        self.unshipped_bytes = 0
+        if led:
+            self._check_end(led[-1])
+
+    def _check_end(self, last: SegmentRange) -> None:
+        """Refuse to go on from events that this log, put back in time, never had."""
+        data = self._place.get(last.name)
+        if (
+            data is None
+            or self._link_at(last.end.seq)
+            != decode_segment(data, last, self._place.address).link
+        ):
+            raise CorruptLog(
+                f"{self._reader.path} is not the log that was carried to "
+                f"{self._place.address} up to event {last.end.seq}: it is an older "
+                "copy; put it aside and start the shard anew"
+            )
+
+    def _link_at(self, seq: int) -> bytes | None:
+        """Of the commit that ends with event *seq*; None: none does."""
+        if seq == 0:
+            return self._source.identity.genesis
+        found = self._reader.execute(UNION["link_at"], (seq,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def measure(self) -> int | None:
+        """Look at how much waits to be carried.
+
+        Returns:
+            When the first event that waits was recorded; None: none does.
+        """
+        reader, seen = self._reader, self._measured.joined(self.mark)
+        with read_transaction(reader):
+            seq, of_rows = reader.execute(UNION["rows_weight"], (seen.seq,)).fetchone()
+            parts, of_blobs = reader.execute(
+                UNION["blobs_weight"], (seen.parts,)
+            ).fetchone()
+            since = reader.execute(UNION["next_event_us"], (self.mark.seq,)).fetchone()
+        self._measured = LogPosition(seq, parts)
+        self.unshipped_bytes += of_rows + of_blobs
+        return None if since is None else int(since[0])
+
+    def send(self) -> None:
+        """Carry all that is committed, and roll small segments up if they are many.
+
+        Raises:
+            PlaceAway: the place refused; what it took is not carried again.
+        """
+        self._carry(self.mark, STRETCH_BYTES, is_rolled=False)
+        if len(self._small) >= ROLL_UP_AFTER:
+            self._roll_up()
+
+    def finish(self) -> CompleteLog:
+        """Carry all there is, roll it up, and say that the log has come to its end.
+
+        Raises:
+            PlaceAway: the place refused.
+        """
+        self.send()
+        self._roll_up()
+        done = CompleteLog(
+            log=self._source.identity.log.hex(),
+            run_id=self._source.identity.run_id,
+            shard=self._origin.shard,
+            last_seq=self.mark.seq,
+            link=(self._link_at(self.mark.seq) or b"").hex(),
+        )
+        self._place.put_new(done.name, done.encoded())
+        return done
+
+    def _carry(self, start: LogPosition, most: int, *, is_rolled: bool) -> None:
+        link = self._link_at(start.seq) or b""
+        found = self._source.stretches(start.seq, start.parts)
+        for stretch in joined_commits(found, most):
+            segment = Segment(
+                origin=self._origin,
+                made_us=self._now_us(),
+                start=start,
+                link_before=link,
+                stretch=stretch,
+            )
+            span = segment.span(is_rolled=is_rolled)
+            data = encode_segment(segment)
+            self._place.put_new(span.name, data)
+            self.sent.segments += 1
+            self.sent.bytes += len(data)
+            start, link = segment.end, segment.link
+            if is_rolled:
+                self._rolled_upto = start
+            else:
+                self._small.append(span)
+                waiting = self.unshipped_bytes - commits_bytes(stretch)
+                self.unshipped_bytes = max(0, waiting)
+            self.mark = self.mark.joined(start)
+        # the source went to the end of the log, past all that had been measured
+        self._measured, self.unshipped_bytes = self.mark, 0
+
+    def _roll_up(self) -> None:
+        """Hold in a few segments what many hold; those go once these are there."""
+        if len(self._small) > 1:
+            self._carry(self._rolled_upto, ROLLED_BYTES, is_rolled=True)
+        kept = []
+        for span in self._small:
+            if self._rolled_upto.reaches(span.end):
+                self._place.remove(span.name)
+            else:
+                kept.append(span)
+        self._small = kept
+
 
 EVERY_S = 5.0
 """Of what a machine recorded in this time half is paid for again, on average, if it is
@@ -67,7 +251,7 @@ class Shipper:
         path: Path,
         place: Place,
         thread: WriterThread,
-        sending: Sending,
+        sending: SegmentSender,
         *,
         clock: Clock,
         tell: Callable[[str], None],
@@ -123,8 +307,8 @@ class Shipper:
         try:
             await thread
             sending = await thread.run(
-                lambda conn: Sending(
-                    cast("Reader", conn),
+                lambda conn: SegmentSender(
+                    cast("LogReader", conn),
                     place,
                     shard=shard,
                     siftlog_version=siftlog_version,
@@ -173,14 +357,14 @@ class Shipper:
 
     async def flush(self) -> bool:
         """Carry all that is committed now; False: the place takes nothing."""
-        return await self._carried(Sending.send)
+        return await self._carried(SegmentSender.send)
 
     async def finish(self) -> bool:
         """Carry the last there is, and that it is the last; False: the place is away.
 
         To be asked of a log whose tasks are all final, once its last event is in it.
         """
-        return await self._carried(Sending.finish)
+        return await self._carried(SegmentSender.finish)
 
     def statistics(self) -> ShippingStatistics:
         """How far the log has been carried."""
@@ -193,7 +377,7 @@ class Shipper:
             is_away=self._is_away,
         )
 
-    async def _carried(self, carry: Callable[[Sending], object]) -> bool:
+    async def _carried(self, carry: Callable[[SegmentSender], object]) -> bool:
         """Whether the place took what it was to take; says when that changes."""
         async with self._turn:
             try:
@@ -209,11 +393,11 @@ class Shipper:
             return True
 
     async def _measure(self) -> None:
-        self._since_us = await self._on_thread(Sending.measure)
+        self._since_us = await self._on_thread(SegmentSender.measure)
 
     async def _on_thread(
         self,
-        function: Callable[Concatenate[Sending, _P], _T],
+        function: Callable[Concatenate[SegmentSender, _P], _T],
         *args: _P.args,
         **kwargs: _P.kwargs,
     ) -> _T:

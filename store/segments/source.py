@@ -1,26 +1,47 @@
-"""A log as its segments hold it, to be merged like one that lies here.
+"""Reads logs from their segments: to merge, survey or compact them.
 
 Read is what leads on without a gap. What does not is told and left alone: a segment
 that is missing or damaged hides what follows it in its log, and nothing else.
+
+For a look from where no log may lie, such as a login node. Of each log its listing, its
+last segment and its last word are read.
+
+A shard rolls its own segments up, from its log. One that died leaves up to 255 small
+ones, and a run of many shards that were ended often has thousands in the end, which
+file servers and listings are slow with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from store.errors import CorruptLog
+from store.read.status import Heartbeat
 from store.segments.place import Place
-from store.segments.segment import Origin, Segment, beyond, decode
-from store.segments.span import FOLDER, Mark, Span, end_of, leading_on
-from store.shard import Shard
-from store.status import Heartbeat
-from store.union.source import LogIdentity, Stretch
-from store.verify import silent
+from store.segments.segment import (
+    FOLDER,
+    LogPosition,
+    Segment,
+    SegmentOrigin,
+    SegmentRange,
+    commits_after,
+    complete_logs,
+    contiguous_end,
+    contiguous_from,
+    decode_segment,
+    encode_segment,
+    joined_commits,
+)
+from store.segments.shipping import ROLLED_BYTES
+from store.slices import ALL, Shard, Slices, left_by
+from store.union.source import CommitRange, LogIdentity
+from store.verify import ignore_progress
 
 _T = TypeVar("_T")
 
@@ -29,7 +50,10 @@ class SegmentSource:
     """One log in a place, as far as it can be read."""
 
     def __init__(
-        self, place: Place, spans: list[Span], tell: Callable[[str], None] = silent
+        self,
+        place: Place,
+        spans: list[SegmentRange],
+        tell: Callable[[str], None] = ignore_progress,
     ) -> None:
         """The source over the *spans* of one log.
 
@@ -45,7 +69,7 @@ class SegmentSource:
         self._place = place
         self._log = spans[0].log
         self._spans = spans
-        self._unread: set[Span] = set()
+        self._unread: set[SegmentRange] = set()
         self._tell = tell
         self.origin, made_us, self.last_kind = self._latest()
         origin = self.origin
@@ -54,24 +78,24 @@ class SegmentSource:
         self.heartbeat = Heartbeat(at_us=made_us, pid=origin.pid, host=origin.host)
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[SegmentRange, ...]:
         """What there was when it was listed last."""
         return tuple(self._spans)
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> LogPosition:
         """How far its segments lead without a gap, but for what cannot be read."""
         read = (span for span in self._spans if span not in self._unread)
-        return end_of(leading_on(read, Mark()))
+        return contiguous_end(contiguous_from(read, LogPosition()))
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*.
 
         Raises:
             PlaceAway: the place cannot be read.
         """
-        mark, link = Mark(after, blobs_after), None
-        while span := next(iter(leading_on(self._spans, mark)), None):
+        mark, link = LogPosition(after, blobs_after), None
+        while span := next(iter(contiguous_from(self._spans, mark)), None):
             segment = self._tried(_segment, span)
             if segment is None:
                 self._spans = self._listed()
@@ -84,7 +108,7 @@ class SegmentSource:
                     f"event {mark.seq}; find out which of the two is the run's"
                 )
                 return
-            yield beyond(segment.stretch, mark.seq)
+            yield commits_after(segment.stretch, mark.seq)
             link = segment.link if has_link else link
             mark = mark.joined(segment.end)
         ahead = [span.start.seq for span in self._spans if not mark.reaches(span.end)]
@@ -105,7 +129,7 @@ class SegmentSource:
 
     def _latest(self) -> _Made:
         """The last segment that can be read."""
-        led = leading_on(self._spans, Mark())
+        led = contiguous_from(self._spans, LogPosition())
         for span in (*reversed(led), *self._spans):
             made = self._tried(_made, span)
             if made is not None:
@@ -115,7 +139,9 @@ class SegmentSource:
             "ship that log once more"
         )
 
-    def _tried(self, read: Callable[[Place, Span], _T], span: Span) -> _T | None:
+    def _tried(
+        self, read: Callable[[Place, SegmentRange], _T], span: SegmentRange
+    ) -> _T | None:
         """What is read of a segment; None where it is no more, or not sound."""
         if span in self._unread:
             return None
@@ -128,29 +154,31 @@ class SegmentSource:
         self._unread.add(span)
         return None
 
-    def _listed(self) -> list[Span]:
+    def _listed(self) -> list[SegmentRange]:
         """What there is now, but for what could not be read."""
-        found = map(Span.named, self._place.names(f"{FOLDER}/{self._log.hex()}"))
+        found = map(
+            SegmentRange.named, self._place.names(f"{FOLDER}/{self._log.hex()}")
+        )
         return [span for span in found if span and span not in self._unread]
 
 
-def _segment(place: Place, span: Span) -> Segment:
+def _segment(place: Place, span: SegmentRange) -> Segment:
     data = place.get(span.name)
     if data is None:
         raise FileNotFoundError(span.name)
-    return decode(data, span, place.address)
+    return decode_segment(data, span, place.address)
 
 
 class _Made(NamedTuple):
     """Who made a segment, and when."""
 
-    origin: Origin
+    origin: SegmentOrigin
     at_us: int
     last_kind: str | None  #: of the event that it ends with; None: it has parts alone
 
 
 @lru_cache(maxsize=1024)
-def _made(place: Place, span: Span) -> _Made:
+def _made(place: Place, span: SegmentRange) -> _Made:
     """Of a segment; remembered, since it never changes.
 
     A monitor looks every few seconds, and mostly at what it has seen before.
@@ -160,7 +188,9 @@ def _made(place: Place, span: Span) -> _Made:
     return _Made(segment.origin, segment.made_us, rows[-1].kind if rows else None)
 
 
-def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentSource]:
+def sources(
+    place: Place, tell: Callable[[str], None] = ignore_progress
+) -> list[SegmentSource]:
     """The logs in a place, by their ids.
 
     Args:
@@ -172,7 +202,7 @@ def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentS
     """
     spans = []
     for name in place.names(FOLDER):
-        span = Span.named(name)
+        span = SegmentRange.named(name)
         if span is None:
             tell(f"{place.address}/{name} is no segment, and is passed over")
         else:
@@ -185,3 +215,128 @@ def sources(place: Place, tell: Callable[[str], None] = silent) -> list[SegmentS
         except CorruptLog as error:
             tell(str(error))
     return found
+
+
+_ENDED: Final = "ended"
+_STOPPED: Final[Mapping[str | None, str]] = {
+    "run_drained": "drained",
+    "run_cancelled": "cancelled",
+}
+"""By the last event: where nobody is at work, and something is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShippedLog:
+    """One log, as far as it was carried."""
+
+    log: str  #: its id, in hex
+    run_id: str
+    slices: Slices  #: what it plans
+    events: int  #: that lead on from its beginning
+    host: str  #: of who carried the last of them
+    carried_us: int  #: when; microseconds since 1970 UTC
+    state: str  #: as it was then: "ended", "drained", "cancelled", or else "open"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to the end of what it plans."""
+        return self.state == _ENDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceSurvey:
+    """The logs in a place."""
+
+    logs: tuple[ShippedLog, ...]  #: by the first of their slices
+
+    @property
+    def missing(self) -> Slices:
+        """What no log plans yet."""
+        return left_by(each.slices for each in self.logs)
+
+    @property
+    def unfinished(self) -> Slices:
+        """What none of the logs has come to the end of."""
+        return left_by(each.slices for each in self.logs if each.has_ended)
+
+
+def survey(place: Place, tell: Callable[[str], None] = ignore_progress) -> PlaceSurvey:
+    """Look at what a place holds.
+
+    Args:
+        place: where segments are kept.
+        tell: hears a sentence on whatever cannot be read, and is passed over.
+
+    Raises:
+        PlaceAway: the place cannot be read.
+    """
+    ends = {done.log: done.last_seq for done in complete_logs(place, tell)}
+    logs = [_carried(source, ends) for source in sources(place, tell)]
+    return PlaceSurvey(
+        logs=tuple(sorted(logs, key=lambda each: (each.slices.ranges, each.log)))
+    )
+
+
+def _carried(source: SegmentSource, ends: dict[str, int]) -> ShippedLog:
+    log, events = source.identity.log.hex(), source.mark.seq
+    # one that was gone on with since has not
+    has_ended = ends.get(log) == events
+    return ShippedLog(
+        log=log,
+        run_id=source.identity.run_id,
+        slices=ALL if source.shard is None else Slices.parse(source.shard.slices),
+        events=events,
+        host=source.heartbeat.host,
+        carried_us=source.heartbeat.at_us,
+        state=_ENDED if has_ended else _STOPPED.get(source.last_kind, "open"),
+    )
+
+
+FEWEST: Final = 2
+"""Small segments that are worth it: one is no fewer when it is put anew."""
+
+
+def compact(place: Place, source: SegmentSource) -> int:
+    """Hold in a few segments what many hold; those go once these are there.
+
+    Harmless beside readers, and beside a process that carries the log after all: any
+    cut will do. What follows a gap, or cannot be read, is left alone.
+
+    Returns:
+        How many small ones were removed.
+
+    Raises:
+        PlaceAway: the place refused.
+        CorruptLog: a large one is damaged, or the log went on in two ways; then none
+            is removed.
+    """
+    small = [span for span in source.spans if not span.is_rolled]
+    if len(small) < FEWEST:
+        return 0
+    start, link = LogPosition(), source.identity.genesis
+    for span in contiguous_from((s for s in source.spans if s.is_rolled), start):
+        start, link = start.joined(span.end), _kept(place, span).link
+    for stretch in joined_commits(
+        source.stretches(start.seq, start.parts), ROLLED_BYTES
+    ):
+        segment = Segment(
+            origin=source.origin,
+            made_us=source.heartbeat.at_us,
+            start=start,
+            link_before=link,
+            stretch=stretch,
+        )
+        span, data = segment.span(is_rolled=True), encode_segment(segment)
+        # whether it follows on, before others are removed for it
+        decode_segment(data, span, place.address)
+        place.put_new(span.name, data)
+        start, link = segment.end, segment.link
+    covered = [span for span in small if start.reaches(span.end)]
+    for span in covered:
+        place.remove(span.name)
+    return len(covered)
+
+
+def _kept(place: Place, span: SegmentRange) -> Segment:
+    data = place.get(span.name)
+    return decode_segment(b"" if data is None else data, span, place.address)

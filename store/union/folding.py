@@ -1,4 +1,4 @@
-"""The projections of a union: each log folded for itself, and all of them joined.
+"""Folds each log of a split run for itself, and joins the projections.
 
 What is counted of an event (calls, money, tokens, minutes) is added up whichever log it
 is of. Where a task stands is not: every log moves its own draft of it, by the moves of
@@ -6,6 +6,10 @@ any log, and the task's row is the best of them. So a union comes out the same i
 whatever order, and in whatever pieces, its logs were merged.
 
 Tasks that one log alone has moved, nearly all of them, have no drafts but their row.
+
+Pure. Each log tells a legal story of the task, and its teller knows nothing of the
+others: one may have been lost with its disk and come back after another had done the
+work again. Whatever is merged first, the same claim is the best one.
 """
 
 from __future__ import annotations
@@ -15,11 +19,12 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from store import projections
+from store import tables
+from store.database import DERIVED, UNION
 from store.events import (
     AttemptAnswered,
     AttemptStarted,
@@ -30,14 +35,78 @@ from store.events import (
     TasksReopened,
 )
 from store.fold import Fold
-from store.manifest import PlannedTask
-from store.run_state import RunState
+from store.fold_state import RunState
 from store.slices import ALL
-from store.task import TaskDraft, TaskState, planned_state
+from store.task import PlannedTask, TaskDraft, TaskState, planned_state
 from store.union import parts
-from store.union.claims import Precedence, best
-from store.union.phase import Part
-from store.union.statements import DERIVED, UNION
+from store.union.parts import PartState
+
+_S = TaskState
+ORDER = (_S.COMPLETED, _S.FAILED, _S.SKIPPED, _S.RUNNING, _S.WAITING, _S.QUEUED)
+"""An answer counts before all else; what is final, before what a lost log left open."""
+
+Claims: TypeAlias = Mapping[int, TaskDraft]
+"""A task as each part, by its number, sees it."""
+
+
+class Precedence(NamedTuple):
+    """Of two replies to one task, the lower one counts."""
+
+    is_adopted: bool  #: the copy of another log's: after the original
+    attempt: int
+    writer: bytes
+    own_seq: int  #: in its own log
+
+
+_NO_REPLY = Precedence(is_adopted=False, attempt=0, writer=b"", own_seq=0)
+
+
+def best_claim(
+    claims: Claims,
+    replies: Mapping[int, Precedence],
+    reopened: Mapping[int, int],
+    logs: Mapping[int, bytes],
+) -> TaskDraft:
+    """The task's row in the union: the best claim, with what all of them cost.
+
+    A log in which a person had the task asked again knows better than those in which
+    nobody did: what they have is not wanted any more.
+
+    Args:
+        claims: at least one.
+        replies: by event, how those that `reply_seq` names take precedence.
+        reopened: by part, how often the task was put back in the queue, if it was.
+        logs: by part, the id of its log: it decides where nothing else does.
+    """
+    drafts = claims.values()
+    costs = [draft.cost_pico for draft in drafts if draft.cost_pico is not None]
+    events = [draft.event_seq for draft in drafts if draft.event_seq is not None]
+    chosen = min(
+        claims,
+        key=lambda part: (
+            -reopened.get(part, 0),
+            *_rank(claims[part], replies),
+            logs[part],
+        ),
+    )
+    return replace(
+        claims[chosen],
+        attempts=max(draft.attempts for draft in drafts),
+        abandoned=sum(draft.abandoned for draft in drafts),
+        cost_pico=sum(costs) if costs else None,
+        updated_seq=max(draft.updated_seq for draft in drafts),
+        event_seq=max(events, default=None),
+    )
+
+
+def _rank(
+    draft: TaskDraft, replies: Mapping[int, Precedence]
+) -> tuple[int, Precedence]:
+    reply = None
+    if draft.state is TaskState.COMPLETED and draft.reply_seq is not None:
+        reply = replies.get(draft.reply_seq)
+    return ORDER.index(draft.state), reply or _NO_REPLY
+
 
 _ENCODER = msgspec.json.Encoder()
 _DRAFT = msgspec.json.Decoder(TaskDraft)
@@ -45,7 +114,7 @@ _DRAFT = msgspec.json.Decoder(TaskDraft)
 _HEARD = (RunStarted, TasksReopened, TasksPlanned)
 
 
-class Item(NamedTuple):
+class FoldItem(NamedTuple):
     """An event to be folded."""
 
     seq: int
@@ -54,7 +123,7 @@ class Item(NamedTuple):
     manifest: Sequence[PlannedTask] = ()  #: of a `TasksPlanned`
 
 
-def create(target: sqlite3.Connection) -> None:
+def create_tables(target: sqlite3.Connection) -> None:
     """Make the tables that only a union's projections have, empty."""
     for table in DERIVED:
         target.execute(UNION[f"drop_{table}"])
@@ -62,16 +131,16 @@ def create(target: sqlite3.Connection) -> None:
     target.execute(UNION["create_claim_sent"])
 
 
-def parts_of(facts: sqlite3.Connection) -> dict[int, int]:
+def parts_by_epoch(facts: sqlite3.Connection) -> dict[int, int]:
     """By the epochs of events, which log's they are; those of none are the union's."""
     return dict(facts.execute(UNION["openings"]).fetchall())
 
 
-def fold(
+def fold_part(
     facts: sqlite3.Connection,
     target: sqlite3.Connection,
     part: int,
-    items: Sequence[Item],
+    items: Sequence[FoldItem],
     upto: int,
 ) -> None:
     """Take consecutive events of one log in, the last of which is *upto*.
@@ -84,11 +153,11 @@ def fold(
         upto: what the projections then are of.
     """
     events = [item.event for item in items]
-    loaded = projections.load(target, events)
+    loaded = tables.load_fold(target, events)
     if part == 0:
         for item in items:
             loaded.apply(*item)
-        projections.write(target, loaded, upto)
+        tables.write_fold(target, loaded, upto)
         return
     _Batch(facts, target, part, loaded).take_in(items, upto)
 
@@ -123,7 +192,7 @@ class _Batch:
         self._stood = {task: _stand(row) for task, row in loaded.tasks.items()}
         self._total = loaded.run
         self._claims = self._stored_claims()
-        self._parts = parts.stored(facts, target)
+        self._parts = parts.stored_parts(facts, target)
         own = self._parts.get(part)
         state = RunState() if own is None else own.state
         state.tasks = self._total.tasks
@@ -183,13 +252,13 @@ class _Batch:
 
     # -- the events ------------------------------------------------------------------
 
-    def take_in(self, items: Sequence[Item], upto: int) -> None:
+    def take_in(self, items: Sequence[FoldItem], upto: int) -> None:
         """Fold *items* and write what changed."""
         for item in items:
             counted = self._uncounted if _is_adopted(item.event) else self._fold
             counted.apply(*item)
             if isinstance(item.event, _HEARD):
-                said = parts.hear(self._target, self._part, item.event)
+                said = parts.record_part_event(self._target, self._part, item.event)
                 self._slices = said or self._slices
         self._fold.marks += self._uncounted.marks
         self._join()
@@ -221,7 +290,7 @@ class _Batch:
         ]
         replies = self._precedence(contested)
         reopened = self._reopened(contested)
-        logs = parts.logs(self._facts) if contested else {}
+        logs = parts.part_logs(self._facts) if contested else {}
         for task in contested:
             claims = self._claims[task]
             known = _repeats(claims.values(), replies)
@@ -230,7 +299,7 @@ class _Batch:
             fold.counters["answers_repeated"] += repeats - known
         for task, draft in fold.moved.items():
             row = (
-                best(self._claims[task], replies, reopened.get(task, {}), logs)
+                best_claim(self._claims[task], replies, reopened.get(task, {}), logs)
                 if task in self._claims
                 else draft
             )
@@ -294,13 +363,13 @@ class _Batch:
                 for number, draft in self._claims[task].items()
             ],
         )
-        self._parts[part] = Part(
-            log=parts.logs(self._facts)[part],
+        self._parts[part] = PartState(
+            log=parts.part_logs(self._facts)[part],
             slices=self._slices,
             state=fold.run,
             limits={**(known.limits if known else {}), **fold.limiters},
         )
-        parts.write(self._target, self._parts, part, fold, seq)
+        parts.write_parts(self._target, self._parts, part, fold, seq)
 
 
 def _text(draft: TaskDraft) -> str:

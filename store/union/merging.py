@@ -1,8 +1,12 @@
-"""Taking the events of a log into the union, under numbers of the union's own.
+"""Brings the union of a run up to date with its logs.
+
+Every reader of a split run does so as it opens it. One process at a time merges, under
+the union's lock; another reads what is there already. The union is derived: without it
+nothing is lost but the scorings that were recorded in it.
 
 The rows travel as they are stored; only what names tasks by number is written anew
 (`store.union.numbering`). A new log is taken in as a whole, with its own projections,
-if it meets no other (`store.union.grafting`). Of all others each stretch is copied and
+if it meets no other (`store.union.parts`). Of all others each stretch is copied and
 folded in one transaction, so that a merge which is cut off goes on where it was.
 """
 
@@ -11,25 +15,28 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
-from store import opening
-from store.appending import Kinds, insert_events
-from store.chain import EventRow, link, link_again
-from store.errors import CorruptLog, StoreError
-from store.events import Unknown
-from store.projections import load_run_state
-from store.rebuild import fold_between
-from store.statements import SQL
+from store import tables
+from store.database import FACTS, SQL, UNION, connect, is_union, open_reader
+from store.errors import CorruptLog, LogBusy, NoSuchRun, NotALog, StoreError
+from store.events import UnknownEvent
+from store.filesystem import network_problem
+from store.log import opening
+from store.log.integrity import EventRow, link, link_of_stored
+from store.log.opening import fold_between
+from store.log.writer import KindIds, Position, insert_events
+from store.read.status import Heartbeat
+from store.runs import WriterLock
+from store.tables import last_seq, load_run_state
 from store.union import folding
-from store.union.grafting import Graft, adopts
-from store.union.numbering import Numbers
-from store.union.source import LogIdentity, Source, Stretch
-from store.union.statements import FACTS, UNION
-from store.writer import Position
+from store.union.numbering import TaskNumbers
+from store.union.parts import Graft, adopts
+from store.union.source import CommitRange, LocalLogFile, LogIdentity, UnionSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,7 @@ class _MeetsAnother(Exception):
     """A log is not of tasks of its own alone, or not of answers that it paid for."""
 
 
-def create(
+def create_union(
     conn: sqlite3.Connection, path: Path, identity: LogIdentity, owner: str
 ) -> None:
     """Make an empty union for the run that a log is of."""
@@ -68,7 +75,7 @@ def _union_tables(conn: sqlite3.Connection) -> None:
         conn.execute(UNION[f"create_{table}"])
     conn.execute(UNION["create_numbered_skip"])
     conn.execute(UNION["number_freely"])
-    folding.create(conn)
+    folding.create_tables(conn)
 
 
 class Merger:
@@ -87,9 +94,9 @@ class Merger:
         # what a power cut takes away is merged again
         conn.execute(SQL["synchronous_normal"])
         self._run_id, _, self._config, _ = conn.execute(SQL["run"]).fetchone()
-        self._kinds = Kinds(conn)
+        self._kinds = KindIds(conn)
 
-    def merge(self, source: Source) -> int:
+    def merge(self, source: UnionSource) -> int:
         """Take in what is new in a log; the number of its events that were.
 
         Raises:
@@ -148,7 +155,7 @@ class Merger:
                 self._conn.execute(SQL["rollback"])
             raise
 
-    def _grafted(self, known: _Progress, source: Source) -> _Progress:
+    def _grafted(self, known: _Progress, source: UnionSource) -> _Progress:
         """How far a new log is in when all of it was taken over, or nothing was."""
         after = known
         try:
@@ -160,13 +167,13 @@ class Merger:
                     after = self._copied(after, stretch, graft)
                 graft.write(log.reader, known.end.seq, known.tasks, after.end.seq)
         except _MeetsAnother:
-            self._kinds = Kinds(self._conn)  # ids that were rolled back are forgotten
+            self._kinds = KindIds(self._conn)  # ids that were rolled back are forgotten
             return known
         self._end = after.end
         return after
 
     def _copied(
-        self, known: _Progress, stretch: Stretch, graft: Graft | None = None
+        self, known: _Progress, stretch: CommitRange, graft: Graft | None = None
     ) -> _Progress:
         """How far a log is in with a stretch, whose rows are written here.
 
@@ -189,7 +196,7 @@ class Merger:
         )
         return after
 
-    def _followed(self, known: _Progress, stretch: Stretch) -> bytes:
+    def _followed(self, known: _Progress, stretch: CommitRange) -> bytes:
         """The log's link after a stretch, which must follow what is here.
 
         Raises:
@@ -199,7 +206,7 @@ class Merger:
         for end_seq, stored in stretch.links:
             commit = stretch.rows[at - first : end_seq - first]
             dense = [row.seq for row in commit] == list(range(at + 1, end_seq + 1))
-            head = link_again(head, commit)
+            head = link_of_stored(head, commit)
             if not dense or head != stored:
                 raise CorruptLog(
                     f"events {at + 1} to {end_seq} of a log of {self._run_id} do not "
@@ -211,11 +218,11 @@ class Merger:
         return head
 
     def _recorded(
-        self, known: _Progress, stretch: Stretch, graft: Graft | None
+        self, known: _Progress, stretch: CommitRange, graft: Graft | None
     ) -> _Progress:
         conn, end, seq = self._conn, known.end, known.end.seq
         epochs = self._openings(known.part, stretch)
-        numbers = Numbers(conn, known.part, stretch.rows, known.tasks)
+        numbers = TaskNumbers(conn, known.part, stretch.rows, known.tasks)
         last_of = self._last_events(numbers.known)
         moved = seq + 1 - stretch.rows[0].seq
         conn.execute(UNION["add_origin"], (seq + 1, stretch.rows[0].seq))
@@ -226,7 +233,7 @@ class Merger:
             task = None
             if own is None:
                 event, ver, enc, blen, facts, body = numbers.of_many(row)
-                if graft is not None and not isinstance(event, Unknown):
+                if graft is not None and not isinstance(event, UnknownEvent):
                     graft.hear(seq, ts_us, event)
             else:
                 task, facts = numbers.of_one(row, own)
@@ -263,7 +270,7 @@ class Merger:
             tasks=numbers.tasks,
         )
 
-    def _openings(self, part: int, stretch: Stretch) -> dict[int, int]:
+    def _openings(self, part: int, stretch: CommitRange) -> dict[int, int]:
         """The union's number for each opening of the log, by the log's own."""
         conn = self._conn
         found: dict[int, int] = {}
@@ -283,3 +290,121 @@ class Merger:
         """The latest event of its own of each task, whichever log's."""
         numbered = (json.dumps(sorted(set(tasks))),)
         return dict(self._conn.execute(UNION["last_events"], numbered).fetchall())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshResult:
+    """What bringing a union up to date did."""
+
+    logs: int  #: that the union is of
+    events: int  #: taken in just now
+
+
+def refresh(
+    log: Path, shards: Sequence[Path], others: Sequence[UnionSource] = ()
+) -> RefreshResult | None:
+    """Take what is new in a run's logs into its union.
+
+    Args:
+        log: where the union is, or is to be.
+        shards: logs of the run that lie here.
+        others: those that lie elsewhere.
+
+    Returns:
+        None: there are no logs to be merged, another process is merging them, or this
+            one may not.
+
+    Raises:
+        StoreError: a log is of another run, or there is a log of an unsplit run.
+        CorruptLog: a log is damaged, or was changed since it was merged.
+    """
+    with ExitStack() as opened:
+        sources = [*_written(shards), *others]
+        if not sources:
+            return None
+        if logs := _followed(log, sources):
+            return RefreshResult(logs=logs, events=0)
+        if (refused := network_problem(log.parent)) is not None:
+            raise StoreError(refused)
+        lock = WriterLock(log.with_suffix(".lock"))
+        try:
+            lock.acquire()
+        except LogBusy:
+            return None
+        except OSError as error:
+            if log.exists():
+                return None  # of a folder that may only be read: as it was left there
+            raise StoreError(
+                f"the logs in {log.parent} cannot be merged there ({error.strerror}): "
+                "copy the folder to a place of your own"
+            ) from error
+        opened.callback(lock.release)
+        conn = opened.enter_context(closing(connect(log)))
+        return _merged(conn, log, sources)
+
+
+def _written(shards: Sequence[Path]) -> Iterable[UnionSource]:
+    """The logs of the run's shards that hold an event; a new one may not yet."""
+    for path in shards:
+        try:
+            yield LocalLogFile(path)
+        except NotALog:
+            continue  # its shard is about to make it
+
+
+def _followed(log: Path, sources: Sequence[UnionSource]) -> int:
+    """How many logs a union is of that has all of *sources*; 0: it lacks something.
+
+    Asked before anything is locked or written, since mostly there is nothing new.
+    """
+    try:
+        union = open_reader(log)
+    except (NoSuchRun, NotALog):
+        return 0  # it is still to be made, or just being made
+    with union:
+        if not is_union(union) or not tables.projections_are_current(
+            union, last_seq(union)
+        ):
+            return 0
+        marks = {log: mark for log, *mark in union.execute(UNION["marks"]).fetchall()}
+        beat = union.execute(SQL["heartbeat"]).fetchone()
+        is_behind = any(
+            _is_later(source.heartbeat, beat)
+            or (mark := marks.get(source.identity.log)) is None
+            or source.has_more(*mark)
+            for source in sources
+        )
+        return 0 if is_behind else len(marks)
+
+
+def _merged(
+    conn: sqlite3.Connection, log: Path, sources: Sequence[UnionSource]
+) -> RefreshResult:
+    if not conn.execute(SQL["tables"]).fetchone()[0]:
+        named = [s for s in sources if s.identity.run_id == log.parent.name]
+        create_union(conn, log, (named or sources)[0].identity, owner="union")
+    elif not is_union(conn):
+        raise StoreError(
+            f"{log} is the log of a run that is not split: give the shards "
+            "another --run-id"
+        )
+    merger = Merger(conn, log)
+    events = sum(merger.merge(source) for source in _in_order(sources))
+    (logs,) = conn.execute(UNION["count_logs"]).fetchone()
+    for source in sources:
+        beat = source.heartbeat
+        if _is_later(beat, conn.execute(SQL["heartbeat"]).fetchone()):
+            conn.execute(SQL["set_heartbeat"], (beat.at_us, 0, beat.pid, beat.host))
+    return RefreshResult(logs=logs, events=events)
+
+
+def _in_order(sources: Sequence[UnionSource]) -> list[UnionSource]:
+    """By the logs' ids; of one log in two places, the order does not matter."""
+    return sorted(sources, key=lambda source: source.identity.log)
+
+
+def _is_later(
+    beat: Heartbeat | None, known: tuple[int, int, str] | None
+) -> TypeGuard[Heartbeat]:
+    """Whether a shard's sign of life is later than the one that a union has."""
+    return beat is not None and (known is None or known[0] < beat.at_us)

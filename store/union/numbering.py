@@ -1,4 +1,4 @@
-"""What the tasks of a log are called in the union, and its events with those numbers.
+"""Identifies tasks across the logs of a run, and finds their answers.
 
 A task is itself by stage, key, model and replicate: that is how a task of one log is
 found to be one of another's. Facts stay as they are stored but for the numbers in them.
@@ -8,32 +8,53 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from store.chain import EventRow
-from store.codec import Packer, event_of, facts_of, unpack
+from store.database import UNION
 from store.errors import CorruptLog
 from store.events import (
+    AttemptAnswered,
     AttemptsAbandoned,
+    AttemptStarted,
     Event,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
     TasksPlanned,
     TasksReopened,
-    Unknown,
+    UnknownEvent,
 )
 from store.fold import touched
-from store.manifest import PlannedTask, manifest_bytes, planned_tasks
-from store.union.naming import name_of
-from store.union.statements import UNION
+from store.log.integrity import EventRow
+from store.tables import (
+    Packer,
+    event_in,
+    event_of,
+    facts_of,
+    reply_of,
+    task_events,
+    unpack,
+)
+from store.task import PlannedTask, manifest_bytes, planned_tasks
+
+_ENCODER = msgspec.json.Encoder()
 
 
-class OfMany(NamedTuple):
+def task_digest(stage: str, key: str, model: str, replicate: int) -> bytes:
+    """The 16 bytes under which the union finds a task."""
+    identity = _ENCODER.encode((stage, key, model, replicate))
+    return blake2b(identity, digest_size=16).digest()
+
+
+class RenumberedEvent(NamedTuple):
     """An event that is not about one task alone, with the union's numbers."""
 
-    event: Event | Unknown
+    event: Event | UnknownEvent
     ver: int
     enc: int
     blen: int
@@ -41,7 +62,7 @@ class OfMany(NamedTuple):
     body: bytes | None
 
 
-class Numbers:
+class TaskNumbers:
     """What the tasks of a log's stretch are called in the union."""
 
     def __init__(
@@ -74,7 +95,7 @@ class Numbers:
         }
         named = {row.task for row in rows if row.task is not None}
         for event in self._events.values():
-            if not isinstance(event, Unknown):
+            if not isinstance(event, UnknownEvent):
                 named.update(touched(event))
         for plans in self._manifests.values():
             named.update(plan.root for plan in plans)
@@ -113,7 +134,7 @@ class Numbers:
             )
         return task, b'{"task":%d,' % task + row.facts[len(beginning) :]
 
-    def of_many(self, row: EventRow) -> OfMany:
+    def of_many(self, row: EventRow) -> RenumberedEvent:
         """An event that is not about one task, and what of its plan is new here.
 
         Raises:
@@ -130,20 +151,22 @@ class Numbers:
                     attempts = [(self._here[task], n) for task, n in event.attempts]
                     event = replace(event, attempts=attempts)
                 case _:
-                    return OfMany(
+                    return RenumberedEvent(
                         event, row.ver, row.enc, row.blen, row.facts, row.body
                     )
         except KeyError as error:
             raise _unplanned(row, error.args[0]) from error
         facts = facts_of(event)
-        return OfMany(event, event.VERSION, row.enc, row.blen, facts, row.body)
+        return RenumberedEvent(event, event.VERSION, row.enc, row.blen, facts, row.body)
 
-    def _plan(self, event: TasksPlanned, manifest: Sequence[PlannedTask]) -> OfMany:
+    def _plan(
+        self, event: TasksPlanned, manifest: Sequence[PlannedTask]
+    ) -> RenumberedEvent:
         fresh: list[PlannedTask] = []
         places: list[int] = []
         first = self.tasks + 1
         names = [
-            name_of(plan.stage, plan.key, plan.model, plan.replicate)
+            task_digest(plan.stage, plan.key, plan.model, plan.replicate)
             for plan in manifest
         ]
         known = self._identified(names)
@@ -161,7 +184,9 @@ class Numbers:
         made = replace(event, first=first, count=len(fresh), places=places or None)
         payload = manifest_bytes(fresh)
         encoding, body = self._packer.pack(payload)
-        return OfMany(made, made.VERSION, encoding, len(payload), facts_of(made), body)
+        return RenumberedEvent(
+            made, made.VERSION, encoding, len(payload), facts_of(made), body
+        )
 
     def _identified(self, names: Sequence[bytes]) -> dict[bytes, int]:
         """The tasks that the union has under some of these names."""
@@ -185,10 +210,86 @@ def _unplanned(row: EventRow, own: int) -> CorruptLog:
     )
 
 
-def _read(row: EventRow) -> Event | Unknown:
+def _read(row: EventRow) -> Event | UnknownEvent:
     try:
         return event_of(row.kind, row.ver, row.facts)
     except msgspec.DecodeError as error:
         raise CorruptLog(
             f"event {row.seq} of a log cannot be read ({error}): see 'siftlog verify'"
         ) from error
+
+
+TaskIdentity: TypeAlias = tuple[str, str, str, int]
+"""Stage, key, model and replicate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer:
+    """A stored answer."""
+
+    body: bytes  #: as received
+    answered: AttemptAnswered  #: as its log recorded it
+    request_sha256: str  #: of what was sent for it, before any reply was refused
+    origin: str  #: "<writer>:<seq>" of the answer in the log that paid for it
+
+
+def find_answers(
+    reader: sqlite3.Connection, wanted: Iterable[TaskIdentity]
+) -> list[StoredAnswer | None]:
+    """The answers to tasks of these identities; None: there is none, or no longer.
+
+    Args:
+        reader: of a union.
+        wanted: who the tasks are.
+
+    Raises:
+        CorruptLog: an answer cannot be read.
+    """
+    return [_found(reader, task_digest(*identity)) for identity in wanted]
+
+
+def _found(reader: sqlite3.Connection, name: bytes) -> StoredAnswer | None:
+    row = reader.execute(UNION["found"], (name,)).fetchone()
+    if row is None:
+        return None
+    reply = reply_of(*row[:6])
+    seq, version, facts, writer, own_seq, task = row[6:]
+    started = event_in(seq, "attempt_started", version, facts)
+    if reply.answered.attempt > 1:
+        started = _first_asked(reader, task, reply.seq) or started
+    if not isinstance(started, AttemptStarted):
+        return None  # of a later siftlog
+    return StoredAnswer(
+        body=reply.body,
+        answered=reply.answered,
+        request_sha256=started.request_sha256,
+        # a copy names the original, so that copies of copies do too
+        origin=reply.answered.adopted or f"{writer.hex()}:{own_seq}",
+    )
+
+
+def _first_asked(
+    union: sqlite3.Connection, task: int, answer: int
+) -> AttemptStarted | None:
+    """The request that began the dialogue which ended with the event *answer*.
+
+    A reply that was refused is asked for again together with what was wrong with it, so
+    what was sent last is no request that a shard begins with. None: none was refused.
+    """
+    parts = dict(union.execute(UNION["openings"]).fetchall())
+    history = [r for r in task_events(union, task) if r.seq <= answer]
+    begun: dict[int, AttemptStarted] = {}
+    first: AttemptStarted | None = None
+    for recorded in history:
+        if parts.get(recorded.epoch) != parts.get(history[-1].epoch):
+            continue
+        match recorded.event:
+            case AttemptStarted() as started:
+                begun[started.attempt] = started
+            case AttemptAnswered(attempt=attempt, reask=str()):
+                first = first or begun.get(attempt)
+            case TaskCompleted() | TaskFailed() | TaskSkipped():
+                first = None
+            case _:
+                pass
+    return first

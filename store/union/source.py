@@ -12,16 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from store import projections
-from store.chain import EventRow, genesis
-from store.connect import Reader, open_reader
+from store import tables
+from store.database import SQL, UNION, LogReader, open_reader
 from store.errors import CorruptLog, NotALog
 from store.events import NAMES, TasksPlanned
-from store.reading import last_seq
-from store.statements import SQL
-from store.status import Heartbeat
-from store.traffic import one_moment
-from store.union.statements import UNION
+from store.log.integrity import EventRow, genesis
+from store.read.live import read_transaction
+from store.read.status import Heartbeat
+from store.tables import last_seq
 
 #: What one stretch holds of a log, but for one large commit or blob.
 STRETCH_ROWS = 2000
@@ -57,7 +55,7 @@ class BlobRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class CommitRange:
     """Consecutive whole commits of a log; parts come no later than who uses them."""
 
     rows: Sequence[EventRow] = ()  #: may be none, where parts alone fill a stretch
@@ -67,7 +65,7 @@ class Stretch:
     blobs_upto: int = 0  #: up to here its parts have been read; a mark for the source
 
 
-class Source(Protocol):
+class UnionSource(Protocol):
     """One log of a run, as far as it can be read."""
 
     @property
@@ -80,7 +78,7 @@ class Source(Protocol):
         """Its writer's last sign of life; None: none is known."""
         ...
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         ...
 
@@ -88,7 +86,7 @@ class Source(Protocol):
         """Whether there is anything to read after these marks of `stretches`."""
         ...
 
-    def held(self) -> AbstractContextManager[LogSource | None]:
+    def held(self) -> AbstractContextManager[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment.
 
         None: it does not lie here, or its projections are another siftlog's. Its
@@ -97,10 +95,10 @@ class Source(Protocol):
         ...
 
 
-class LogSource:
+class LocalLogSource:
     """A log that lies here; it may be written meanwhile."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LogReader) -> None:
         """A source over an open reader, which the caller closes.
 
         Raises:
@@ -143,7 +141,7 @@ class LogSource:
         upto, most = self.ends()
         return upto > after or most > blobs_after
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         reader = self.reader
         upto, most = self.ends()
@@ -153,7 +151,7 @@ class LogSource:
                 UNION["blobs_after"], (blobs_after, most, STRETCH_BYTES)
             ).fetchall()
             blobs_after = found[-1][0]
-            yield Stretch(
+            yield CommitRange(
                 blobs=[BlobRow(*row[1:]) for row in found], blobs_upto=blobs_after
             )
         while after < upto:
@@ -163,7 +161,7 @@ class LogSource:
             rows = self._fitting(after, [seq for seq, _ in links])
             after = rows[-1].seq
             epochs = {row.epoch for row in rows}
-            yield Stretch(
+            yield CommitRange(
                 rows=rows,
                 links=[link for link in links if link[0] <= after],
                 writers={e: writers[e] for e in sorted(epochs) if e in writers},
@@ -171,10 +169,12 @@ class LogSource:
             )
 
     @contextmanager
-    def held(self) -> Iterator[LogSource | None]:
+    def held(self) -> Iterator[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment."""
-        with one_moment(self.reader):
-            is_current = projections.is_current(self.reader, last_seq(self.reader))
+        with read_transaction(self.reader):
+            is_current = tables.projections_are_current(
+                self.reader, last_seq(self.reader)
+            )
             yield self if is_current else None
 
     def _fitting(self, after: int, ends: Sequence[int]) -> list[EventRow]:
@@ -206,7 +206,7 @@ def _weight(row: EventRow) -> int:
     return len(row.facts) + len(row.body or b"")
 
 
-class LogFile:
+class LocalLogFile:
     """A log that lies here, and is open while it is read: a run may have a thousand."""
 
     def __init__(self, path: Path) -> None:
@@ -221,7 +221,7 @@ class LogFile:
         with open_reader(path) as reader:
             if not last_seq(reader):
                 raise NotALog(f"{path} holds no event yet: wait for its shard")
-            log = LogSource(reader)
+            log = LocalLogSource(reader)
             self.identity, self.heartbeat = log.identity, log.heartbeat
             self._upto, self._blobs_upto = log.ends()
 
@@ -229,13 +229,13 @@ class LogFile:
         """Whether there was anything to read after these marks of `stretches`."""
         return self._upto > after or self._blobs_upto > blobs_after
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """What follows event *after*, and the parts above the mark *blobs_after*."""
         with open_reader(self._path) as reader:
-            yield from LogSource(reader).stretches(after, blobs_after)
+            yield from LocalLogSource(reader).stretches(after, blobs_after)
 
     @contextmanager
-    def held(self) -> Iterator[LogSource | None]:
+    def held(self) -> Iterator[LocalLogSource | None]:
         """The log as it is at one moment, with projections that are of that moment."""
-        with open_reader(self._path) as reader, LogSource(reader).held() as log:
+        with open_reader(self._path) as reader, LocalLogSource(reader).held() as log:
             yield log

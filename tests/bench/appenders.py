@@ -17,15 +17,14 @@ from typing import TypeAlias
 
 import aiosqlite
 
-from store import codec, projections, writer
+from store import tables
 from store.clock import SystemClock
-from store.committer import Committer, WriterThread
-from store.connect import connect
+from store.database import SQL, connect
 from store.events import AttemptAnswered, Entry
-from store.heads import Heads
-from store.sqlite import SqliteLog
-from store.statements import SQL
-from store.writer import Fact
+from store.log import writer
+from store.log.integrity import HeadWriter
+from store.log.sqlite import SqliteLog
+from store.log.writer import Committer, PreparedEntry, WriterThread
 from tests.store.samples import RUN_STARTED, answered, plan, task
 
 Append: TypeAlias = Callable[[int, bytes], Awaitable[object]]
@@ -73,7 +72,7 @@ class _BareWriter:
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
 
-    def commit(self, units: Sequence[Sequence[Fact]]) -> list[int]:
+    def commit(self, units: Sequence[Sequence[PreparedEntry]]) -> list[int]:
         self._conn.execute(SQL["begin"])
         rows = [(fact.ts_us, fact.entry.payload) for unit in units for fact in unit]
         self._conn.executemany(INSERT, rows)
@@ -87,7 +86,7 @@ class _FileWriter:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
-    def commit(self, units: Sequence[Sequence[Fact]]) -> list[int]:
+    def commit(self, units: Sequence[Sequence[PreparedEntry]]) -> list[int]:
         bodies = [fact.entry.payload or b"" for unit in units for fact in unit]
         os.write(self._file, b"".join(bodies))
         os.fdatasync(self._file)
@@ -105,7 +104,9 @@ async def _committing(
 
         async def append(number: int, body: bytes) -> None:
             durable = asyncio.get_running_loop().create_future()
-            fact = Fact(number, Entry(event=event, payload=body), b"", len(body))
+            fact = PreparedEntry(
+                number, Entry(event=event, payload=body), b"", len(body)
+            )
             committer.put((fact,), durable)
             await durable
 
@@ -137,24 +138,26 @@ _CORE |= {"set_run_state", "set_projection"}
 @contextmanager
 def without(*parts: str) -> Iterator[None]:
     """Leave parts of the log out while it is measured: what do they cost?"""
-    before = (codec.COMPRESS_FROM, writer.link, projections.write)
-    note = Heads.note
+    before = (tables.COMPRESS_FROM, writer.link, tables.write_fold)
+    note = HeadWriter.note
     try:
         if "zstd" in parts:
-            codec.COMPRESS_FROM = 1 << 40
+            tables.COMPRESS_FROM = 1 << 40
         if "chain" in parts:
             writer.link = lambda previous, _rows: previous
         if "monitor" in parts:
-            projections.write = _write_core
+            tables.write_fold = _write_core
         if "sidecar" in parts:
-            Heads.note = _note_nothing  # type: ignore[method-assign]
+            HeadWriter.note = _note_nothing  # type: ignore[method-assign]
         yield
     finally:
-        codec.COMPRESS_FROM, writer.link, projections.write = before
-        Heads.note = note  # type: ignore[method-assign]
+        tables.COMPRESS_FROM, writer.link, tables.write_fold = before
+        HeadWriter.note = note  # type: ignore[method-assign]
 
 
-def _note_nothing(self: Heads, seq: int, link: bytes, *, closed: bool = False) -> None:
+def _note_nothing(
+    self: HeadWriter, seq: int, link: bytes, *, closed: bool = False
+) -> None:
     del self, seq, link, closed
 
 
@@ -163,7 +166,7 @@ def _write_core(conn: sqlite3.Connection, fold: object, applied_seq: int) -> Non
     write(_Chosen(conn), fold, applied_seq)  # type: ignore[arg-type]
 
 
-without_write = projections.write
+without_write = tables.write_fold
 
 
 class _Chosen:

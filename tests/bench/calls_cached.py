@@ -10,8 +10,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from store.database import open_reader
 from store.events import AttemptAnswered
-from store.views import events, last_seq, open_reader
+from store.read.tasks import events
+from store.tables import last_seq
 from tests.bench.row import Row
 from tests.corpus import write_corpus
 from tests.processes import SIFTLOG, simulated

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
+from store.database import open_reader
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader
 from tests.bench.calls_per_second import serving
 from tests.bench.row import Row
 from tests.bench.siftlog_run import command, papers

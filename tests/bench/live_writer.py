@@ -20,7 +20,7 @@ from pathlib import Path
 
 from store.clock import SystemClock
 from store.events import AttemptsAbandoned, Entry, Event, RunResumed
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from tests.bench.long_log import ABREAST, BLOCK, EVENTS_A_TASK, planned, work
 from tests.store.samples import plan
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from store.heads import Heads, open_slots
+from store.log.integrity import HeadWriter, open_slots
 from tests.bench.appenders import (
     Append,
     Way,
@@ -128,7 +128,9 @@ def _sidecar(count: int) -> list[Row]:
 def _note_s(count: int) -> float:
     """Seconds to note one commit."""
     with tempfile.TemporaryDirectory() as folder:
-        heads = Heads(open_slots(Path(folder, "log.heads")), log=bytes(32), epoch=1)
+        heads = HeadWriter(
+            open_slots(Path(folder, "log.heads")), log=bytes(32), epoch=1
+        )
         began = time.perf_counter()
         for seq in range(count):
             heads.note(seq, bytes(32))

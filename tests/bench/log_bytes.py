@@ -8,21 +8,13 @@ import tempfile
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.connect import connect
+from store.database import connect
 from store.events import Entry
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from tests.bench.prose import prose, replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most
-from tests.store.samples import (
-    RUN_STARTED,
-    blob,
-    completed,
-    plan,
-    reply,
-    started,
-    task,
-)
+from tests.store.samples import RUN_STARTED, blob, completed, plan, reply, started, task
 
 QUESTIONS = 20
 PAPER_BYTES = 60_000

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from store.moment import moment_at, moment_of
-from store.prefix import Prefix
+from store.database import open_reader
+from store.read.status import status
 from store.runs import RunFolder
-from store.views import last_seq, open_reader, status
+from store.tables import last_seq
+from store.time_travel import LogPrefix, moment_at, moment_of
 from tests.bench.long_log import build
 from tests.bench.row import Row
 from tests.bench.verdict import shown
@@ -30,7 +31,7 @@ def measure(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = RunFolder(Path(name, "long"))
         build(folder, TASKS // (10 if quick else 1))
-        with open_reader(folder.log) as whole, Prefix(folder.log) as prefix:
+        with open_reader(folder.log) as whole, LogPrefix(folder.log) as prefix:
             last = last_seq(whole)
             half, end = moment_of(whole, last // 2), moment_of(whole, last)
             to_half = _took(lambda: prefix.move_to(half))

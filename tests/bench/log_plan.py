@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.connect import connect
-from store.sqlite import SqliteLog
+from store.database import connect
+from store.log.sqlite import SqliteLog
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task

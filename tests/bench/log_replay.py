@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from store import opening, reading
-from store.codec import event_of, unpack
-from store.connect import connect
+from store import tables
+from store.database import SQL, connect, open_reader
 from store.events import Entry, Event
-from store.rebuild import rebuild
-from store.statements import SQL
-from store.views import families, open_reader
-from store.writer import Fact, Writer
+from store.log import opening
+from store.log.opening import rebuild
+from store.log.writer import PreparedEntry, Writer
+from store.scoring import families
+from store.tables import event_of, unpack
 from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
@@ -89,7 +89,7 @@ def _resume(path: Path, tasks: int, rounds: int) -> list[Row]:
 
         def page(limit: int) -> Callable[[], object]:
             lane = ("ask", "m-large", 0, limit)
-            return lambda: reading.task_rows(conn, open_tasks, lane)
+            return lambda: tables.task_rows(conn, open_tasks, lane)
 
         first = _median(rounds, page(PAGE))
         everything = _median(rounds, page(-1))
@@ -116,14 +116,16 @@ def _written(
         )
         opened = opening.open_for_writing(conn, path, owner="bench", now_us=1)
         writer = Writer(conn, epoch=opened.epoch, position=opened.position)
-        writer.commit([[Fact.of(RUN_STARTED, 1)]])
+        writer.commit([[PreparedEntry.of(RUN_STARTED, 1)]])
         for first in range(1, tasks + 1, PAGE):
             numbers = range(first, min(first + PAGE, tasks + 1))
             block = plan([task(number) for number in numbers], first=first)
-            writer.commit([[Fact.of(block, 1)]])
+            writer.commit([[PreparedEntry.of(block, 1)]])
         for first in range(1, done + 1, PAGE):
             numbers = range(first, min(first + PAGE, done + 1))
-            writer.commit([[Fact.of(e, 1) for n in numbers for e in _course(n, body)]])
+            writer.commit(
+                [[PreparedEntry.of(e, 1) for n in numbers for e in _course(n, body)]]
+            )
         yield conn
 
 

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from store import opening
 from store.clock import SystemClock
-from store.connect import Reader, connect, open_reader
+from store.database import SQL, LogReader, connect, open_reader
 from store.events import Entry
+from store.log import opening
+from store.log.writer import PreparedEntry, Writer
 from store.segments.place import Place
-from store.segments.sending import Sending
+from store.segments.shipping import SegmentSender
 from store.segments.source import sources
-from store.statements import SQL
-from store.union.source import LogSource
-from store.writer import Fact, Writer
+from store.union.source import LocalLogSource
 from tests.bench.prose import prose
 from tests.bench.row import Row
 from tests.bench.verdict import shown
@@ -68,10 +67,12 @@ def _build(path: Path, events: int) -> None:
         conn.execute("PRAGMA synchronous = OFF")
         writer = Writer(conn, epoch=opened.epoch, position=opened.position)
         begun = (RUN_STARTED, plan([task(n) for n in range(1, events + 1)]))
-        writer.commit([[Fact.of(event, 1) for event in begun]])
+        writer.commit([[PreparedEntry.of(event, 1) for event in begun]])
         for first in range(0, events, COMMIT):
             numbers = range(first + 1, min(first + COMMIT, events) + 1)
-            writer.commit([[Fact.of(_reply(n, text, cuts), 1) for n in numbers]])
+            writer.commit(
+                [[PreparedEntry.of(_reply(n, text, cuts), 1) for n in numbers]]
+            )
 
 
 def _reply(number: int, text: bytes, cuts: list[int]) -> Entry:
@@ -84,8 +85,8 @@ def _round(path: Path, folder: Path) -> tuple[float, ...]:
     with open_reader(path) as reader:
         stored = _stored(reader)
         cursor_s = _timed(lambda: _all(reader.execute(SQL["link_rows"], (0, 1 << 62))))
-        log_s = _timed(lambda: _all(LogSource(reader).stretches(0)))
-        sending = Sending(
+        log_s = _timed(lambda: _all(LocalLogSource(reader).stretches(0)))
+        sending = SegmentSender(
             reader,
             place,
             shard=None,
@@ -98,7 +99,7 @@ def _round(path: Path, folder: Path) -> tuple[float, ...]:
     return stored, sending.sent.bytes, cursor_s, log_s, out_s, in_s
 
 
-def _stored(reader: Reader) -> int:
+def _stored(reader: LogReader) -> int:
     return sum(
         len(row[10]) + len(row[11] or b"")
         for row in reader.execute(SQL["link_rows"], (0, 1 << 62))

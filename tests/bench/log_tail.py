@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.tail_reader import POLL_S

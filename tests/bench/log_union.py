@@ -21,17 +21,15 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from store import opening
-from store.connect import connect
+from store.database import SQL, connect, script
 from store.events import Entry, Event, RunStarted, TaskCompleted
-from store.rebuild import rebuild
+from store.log import opening
+from store.log.opening import rebuild
+from store.log.writer import PreparedEntry, Writer
 from store.runs import RunFolder
-from store.shard import Shard
-from store.slices import Slices
-from store.statements import SQL, script
-from store.union.refreshing import refresh
-from store.union.source import LogFile
-from store.writer import Fact, Writer
+from store.slices import Shard, Slices
+from store.union.merging import refresh
+from store.union.source import LocalLogFile
 from tests.bench.prose import replies
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
@@ -178,11 +176,11 @@ def _write(
             conn, path, run_id="bench", owner="bench", config_sha256=b"", now_us=1
         )
         writer = _opened(conn, path)
-        writer.commit([[Fact.of(beginning, 1)]])
+        writer.commit([[PreparedEntry.of(beginning, 1)]])
         for first in range(1, len(items) + 1, BLOCK):
             numbers = range(first, min(first + BLOCK, len(items) + 1))
             block = [task(n, key=f"item-{items[n - 1]}") for n in numbers]
-            writer.commit([[Fact.of(plan(block, first=first), 1)]])
+            writer.commit([[PreparedEntry.of(plan(block, first=first), 1)]])
         done = range(1, 1 + (len(items) if upto is None else upto))
         _work(writer, done, course)
 
@@ -208,12 +206,14 @@ def _work(
 
 def _commits(
     numbers: range, course: Callable[[int], Sequence[Entry | Event]]
-) -> Iterator[list[Fact]]:
+) -> Iterator[list[PreparedEntry]]:
     """The events of some tasks at a time, in turns, as those of calls under way are."""
     for at in range(0, len(numbers), ABREAST):
         courses = [course(number) for number in numbers[at : at + ABREAST]]
         yield [
-            Fact.of(event, 1) for turn in zip(*courses, strict=True) for event in turn
+            PreparedEntry.of(event, 1)
+            for turn in zip(*courses, strict=True)
+            for event in turn
         ]
 
 
@@ -223,7 +223,7 @@ def _cursor(path: Path) -> float:
         return _seconds(lambda: deque(rows, maxlen=0))
 
 
-class _EventsAlone(LogFile):
+class _EventsAlone(LocalLogFile):
     """A log of which only the events have arrived, as by segments."""
 
     @contextmanager

@@ -17,9 +17,8 @@ from contextlib import closing
 from pathlib import Path
 
 from runner.wire.chat import OPENAI_CHAT, encode_reply
-from store import opening
 from store.clock import SystemClock
-from store.connect import connect
+from store.database import connect
 from store.events import (
     AttemptFailed,
     Entry,
@@ -28,9 +27,10 @@ from store.events import (
     RunStarted,
     TaskFailed,
 )
-from store.manifest import PlannedTask
+from store.log import opening
+from store.log.writer import PreparedEntry, Writer
 from store.runs import RunFolder
-from store.writer import Fact, Writer
+from store.task import PlannedTask
 from tests.bench.prose import prose
 from tests.store.samples import MODELS, RUN_STARTED, answered, completed, plan, started
 
@@ -72,14 +72,16 @@ def build(folder: RunFolder, tasks: int) -> None:
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("PRAGMA cache_size = -262144")
         writer = Writer(conn, epoch=opened.epoch, position=opened.position)
-        writer.commit([[Fact.of(event, began_us)] for event in (beginning(folder),)])
+        writer.commit(
+            [[PreparedEntry.of(event, began_us)] for event in (beginning(folder),)]
+        )
         for first in range(1, tasks + 1, BLOCK):
             block = [planned(n) for n in range(first, min(first + BLOCK, tasks + 1))]
-            writer.commit([[Fact.of(plan(block, first=first), began_us)]])
-        facts: list[Fact] = []
+            writer.commit([[PreparedEntry.of(plan(block, first=first), began_us)]])
+        facts: list[PreparedEntry] = []
         step_us = span_us / (done * EVENTS_A_TASK)
         for at, event in enumerate(work(1, done + 1)):
-            facts.append(Fact.of(event, began_us + round(at * step_us)))
+            facts.append(PreparedEntry.of(event, began_us + round(at * step_us)))
             if len(facts) == COMMIT:
                 writer.commit([facts])
                 facts = []

@@ -31,7 +31,7 @@ from runner.records.importing import census, write_answers
 from runner.records.spool import Spool
 from runner.work import load_work
 from store.clock import SystemClock
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 

@@ -13,7 +13,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from store.views import events, last_seq, open_reader, status
+from store.database import open_reader
+from store.read.status import status
+from store.read.tasks import events
+from store.tables import last_seq
 from tests.bench.floor_prompts import SENTENCE
 from tests.bench.steady import steady_per_s
 from tests.processes import SIFTLOG

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.views import events, open_reader
+from store.database import open_reader
+from store.read.tasks import events
 
 POLL_S = 0.02
 

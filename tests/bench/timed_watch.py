@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from tui.cli.watch import watch
+from tui.watch import watch
 
 ENDS_S = 2.0
 """What is left out at either end."""

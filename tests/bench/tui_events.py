@@ -15,23 +15,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.event_query import parse_event_query
 from store.events import Entry, Event
+from store.log.sqlite import SqliteLog
+from store.query import parse_event_query
+from store.read.history import SeqRange
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import Stretch
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, answered, completed, failed, plan, started
 from tests.store.samples import task as planned
 from tests.tui.fake_events import event
 from tests.tui.fake_tasks import TasksApp
-from tui.drawing.glyphs import UNICODE
-from tui.lists.ring import LINES, Ring
+from tui.render.glyphs import UNICODE
+from tui.run_context import MonitorSources, WatchedRun
 from tui.screens.events import EventsScreen
-from tui.sources.events import LogEvents
-from tui.watched import Sources, Watched
-from tui.widgets.event_table import EventTable
+from tui.sources.events import LINES, EventWindow, LogEvents
+from tui.widgets.events import EventTable
 
 BLOCK, UNIT = 10_000, 1_000
 """Tasks planned at once, and tasks whose events are appended at once."""
@@ -94,7 +93,9 @@ async def _reads(folder: RunFolder) -> list[Row]:
     everything = parse_event_query("")
     for what, stretch in {"last": last, "in the middle": last // 2}.items():
         began = time.perf_counter()
-        await source.find(everything, Stretch(1, stretch), limit=PAGE, is_backward=True)
+        await source.find(
+            everything, SeqRange(1, stretch), limit=PAGE, is_backward=True
+        )
         ms = (time.perf_counter() - began) * 1000
         rows.append(most("tui", f"{PAGE} events, {what}, ms", ms, 50))
     began = time.perf_counter()
@@ -115,7 +116,7 @@ async def _reads(folder: RunFolder) -> list[Row]:
 async def _searched(source: LogEvents, expression: str, last: int) -> list[float]:
     """Milliseconds of each step of a search through the whole log."""
     query = parse_event_query(expression)
-    rest, steps = Stretch(1, last), []
+    rest, steps = SeqRange(1, last), []
     while len(rest):
         began = time.perf_counter()
         found = await source.find(query, rest, limit=PAGE, is_backward=True)
@@ -126,8 +127,8 @@ async def _searched(source: LogEvents, expression: str, last: int) -> list[float
 
 async def _screen(folder: RunFolder) -> list[Row]:
     clock = SystemClock()
-    sources = Sources.of(folder.path.parent, clock)
-    watched = Watched(folder=folder, sources=sources, glyphs=UNICODE)
+    sources = MonitorSources.of(folder.path.parent, clock)
+    watched = WatchedRun(folder=folder, sources=sources, glyphs=UNICODE)
     screen = EventsScreen(watched)
     began = time.perf_counter()
     async with TasksApp(screen).run_test(size=SIZE):
@@ -135,7 +136,9 @@ async def _screen(folder: RunFolder) -> list[Row]:
         while not table.numbers:  # noqa: ASYNC110 - a bench sees it as a person does
             await asyncio.sleep(0.0005)
         first_ms = (time.perf_counter() - began) * 1000
-        ring = Ring.at(0).with_newer([event(n) for n in range(1, LINES + 1)], LINES)
+        ring = EventWindow.at(0).with_newer(
+            [event(n) for n in range(1, LINES + 1)], LINES
+        )
         feeds = []
         for number in range(FEEDS):
             after = LINES + number * NEW

@@ -21,20 +21,20 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable
 
 from store.clock import SystemClock
-from store.connect import connect
+from store.database import connect
+from store.log.sqlite import SqliteLog
 from store.query import parse_query
+from store.read.tasks import TaskOrder
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import Order
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 from tests.store.samples import RUN_STARTED, plan, task
 from tests.tui.fake_tasks import TasksApp
-from tui.drawing.glyphs import UNICODE
-from tui.lists.pages import Move, Viewport
+from tui.render.glyphs import UNICODE
+from tui.run_context import MonitorSources, WatchedRun
 from tui.screens.tasks import TasksScreen
 from tui.sources.tasks import LogTasks
-from tui.watched import Sources, Watched
+from tui.widgets.scrolling import CursorMove, Viewport
 from tui.widgets.table import PagedTable
 
 BLOCK = 10_000
@@ -86,13 +86,13 @@ async def _filters(folder: RunFolder, count: int) -> list[Row]:
     for expression in ("", "state:failed", "item-77", "latency>0.9s"):
         query = parse_query(expression)
         began = time.perf_counter()
-        step = await source.list_tasks(query, Order.NUMBER, None, 200)
+        step = await source.list_tasks(query, TaskOrder.NUMBER, None, 200)
         first[expression] = (time.perf_counter() - began) * 1000
         while step.after is not None:
-            step = await source.list_tasks(query, Order.NUMBER, step.after, 10_000)
+            step = await source.list_tasks(query, TaskOrder.NUMBER, step.after, 10_000)
         whole[expression] = (time.perf_counter() - began) * 1000
     began = time.perf_counter()
-    await source.list_tasks(parse_query(""), Order.SLOWEST, None, 200)
+    await source.list_tasks(parse_query(""), TaskOrder.SLOWEST, None, 200)
     top_ms = (time.perf_counter() - began) * 1000
     source.close()
     return [
@@ -110,8 +110,10 @@ async def _filters(folder: RunFolder, count: int) -> list[Row]:
 
 async def _screen(folder: RunFolder, count: int) -> list[Row]:
     clock = SystemClock()
-    watched = Watched(
-        folder=folder, sources=Sources.of(folder.path.parent, clock), glyphs=UNICODE
+    watched = WatchedRun(
+        folder=folder,
+        sources=MonitorSources.of(folder.path.parent, clock),
+        glyphs=UNICODE,
     )
     screen = TasksScreen(watched)
     began = time.perf_counter()
@@ -172,7 +174,9 @@ async def _keyed(table: PagedTable, move: str) -> float:
 async def _jumped(table: PagedTable, position: int) -> float:
     height = table.size.height - 1
     began = time.perf_counter()
-    viewport = Viewport(position, position).moved(Move.UP, len(table.numbers), height)
+    viewport = Viewport(position, position).moved(
+        CursorMove.UP, len(table.numbers), height
+    )
     table._go(viewport)
     await _until_drawn(table)
     return (time.perf_counter() - began) * 1000

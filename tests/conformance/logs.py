@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.database import open_reader
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
+    ParameterRefused,
 )
-from store.refused import ParameterRefused
+from store.read.tasks import events
 from store.runs import RunFolder
+from store.tables import payload
 from store.task import pico
-from store.views import events, open_reader, payload
 
 PAGE = 10_000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.money.bounds import LEAST_LEARNED
-from store.events import AttemptStarted, Event
-from store.refused import ParameterRefused
+from store.database import open_reader
+from store.events import AttemptStarted, Event, ParameterRefused
+from store.read.tasks import events
 from store.runs import RunFolder
 from store.task import pico
-from store.views import events, open_reader
 from tests.conformance.promises import MODEL, Case
 from tests.conformance.random_runs import TIERED
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from store.log import Log
-from store.sqlite import SqliteLog
+from store.log.interface import Log
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock, MemoryLog
 
 

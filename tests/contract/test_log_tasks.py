@@ -13,9 +13,8 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.log import Log, Planning
-from store.manifest import planned_tasks
-from store.task import TaskState
+from store.log.interface import Log, Planning
+from store.task import TaskState, planned_tasks
 from tests.store.samples import (
     completed,
     failed,

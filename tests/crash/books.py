@@ -32,17 +32,20 @@ from runner.wire import (
     encode_rerank,
 )
 from store.clock import SystemClock
-from store.commands import Command, write
+from store.control import Command, send_command
+from store.database import LogReader, open_reader
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
-    Recorded,
+    RecordedEvent,
 )
+from store.read.status import Status, status
+from store.read.tasks import events, tasks
 from store.runs import RunFolder
+from store.tables import payload
 from store.task import TaskRow
-from store.views import Reader, Status, events, open_reader, payload, status, tasks
 
 CLOCK = SystemClock()
 PAGE = 10_000
@@ -98,7 +101,7 @@ class Books:
                     self._take(reader, each)
                 self._seq = recorded[-1].seq
 
-    def _take(self, reader: Reader, recorded: Recorded) -> None:
+    def _take(self, reader: LogReader, recorded: RecordedEvent) -> None:
         match recorded.event:
             case AttemptStarted(task=number, attempt=attempt):
                 task = self._tasks[number - 1]
@@ -198,7 +201,7 @@ class Books:
             at_us=CLOCK.now_us(),
             kind="pause",
         )
-        write(self._folder, command)
+        send_command(self._folder, command)
         self._until(lambda seen: bool(seen.pauses), "the run does not pause")
 
     def settle(self) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from runner.simulate.ledger import LedgerLine, read_ledger
+from store.database import open_reader
 from store.errors import StoreError
+from store.read.status import status
 from store.runs import RunFolder
-from store.views import open_reader, status
 from tests.processes import siftlog, simulated, start
 
 SCORECARD = Path("scores/1/scorecard.json")

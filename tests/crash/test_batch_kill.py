@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from runner.simulate.ledger import BatchAct, read_batch_ledger
+from store.database import open_reader
 from store.events import AttemptAnswered
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader
 from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status

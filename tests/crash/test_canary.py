@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from store.clock import SystemClock
+from store.database import open_reader
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader, payload
+from store.tables import payload
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.refusing import serve

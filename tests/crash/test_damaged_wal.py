@@ -28,12 +28,14 @@ from runner.registry import load_job
 from runner.settings import resolve
 from runner.simulate.fate import Outcome
 from runner.simulate.ledger import read_ledger
+from store.database import open_reader
 from store.errors import StoreError
-from store.events import Recorded, RunResumed
-from store.heads import read_head
+from store.events import RecordedEvent, RunResumed
+from store.log.integrity import read_head
+from store.read.tasks import events
 from store.runs import RunFolder
+from store.tables import payload
 from store.verify import verify
-from store.views import events, open_reader, payload
 from tests.corpus import write_corpus
 from tests.crash.books import Books
 from tests.crash.damage import Damage, damages
@@ -56,7 +58,7 @@ class Killed:
     """A run whose process was killed, and what is known of it."""
 
     folder: Path  #: as the kill left it; to be copied, never opened
-    events: list[tuple[Recorded, bytes | None]]
+    events: list[tuple[RecordedEvent, bytes | None]]
     acknowledged: int  #: of them
     answers: Counter[str]  #: recorded answers, by the body of their request
 
@@ -187,7 +189,7 @@ class Yard:
         return (paid - self.needed).total()
 
 
-def _events(log: Path) -> list[tuple[Recorded, bytes | None]]:
+def _events(log: Path) -> list[tuple[RecordedEvent, bytes | None]]:
     with open_reader(log) as reader:
         return [(r, payload(reader, r.seq)) for r in events(reader, limit=1_000_000)]
 

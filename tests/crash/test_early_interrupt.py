@@ -69,7 +69,7 @@ PLACES = {
     "configuration": CALLING.format(
         module="runner.launching.creation", name="write_toml"
     ),
-    "opening of the log": CALLING.format(module="store.opening", name="prepare"),
+    "opening of the log": CALLING.format(module="store.log.opening", name="prepare"),
     "first event": CALLING.format(
         module="runner.launching.launch", name=Undertaking.__name__
     ),

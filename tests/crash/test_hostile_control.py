@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from store.commands import Command, write
+from store.control import Command, send_command
 from store.runs import RunFolder
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, start
@@ -51,12 +51,12 @@ def test_garbage_is_passed_over_and_what_comes_after_it_is_obeyed(
         )
         while not folder.is_alive():
             assert process.poll() is None
-        write(folder, _command(f"dance{TITLE}"))
-        write(folder, _command("retry", filter=f"state:{TITLE}"))
+        send_command(folder, _command(f"dance{TITLE}"))
+        send_command(folder, _command("retry", filter=f"state:{TITLE}"))
         with folder.control.open("ab") as file:
             file.write(GARBAGE)
         time.sleep(0.6)
-        write(folder, _command("drain"))
+        send_command(folder, _command("drain"))
         assert process.wait(30) == 5
     listed = siftlog("events", "r", "--json", cwd=tmp_path).stdout
     events = [json.loads(line) for line in listed.splitlines()]
@@ -82,7 +82,7 @@ def test_what_was_asked_is_carried_out_though_it_was_written_in_pieces(
     corpus = write_corpus(tmp_path / "corpus", 40)
     folder = RunFolder(tmp_path / "runs" / "r")
     aside = RunFolder(tmp_path)
-    write(aside, _command("drain"))
+    send_command(aside, _command("drain"))
     whole = aside.control.read_bytes()
     with simulated("--latency-ms", 300, cwd=tmp_path) as url:
         process = start(

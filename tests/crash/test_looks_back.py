@@ -11,11 +11,12 @@ import subprocess
 import time
 from pathlib import Path
 
+from store.database import LogReader, open_reader
 from store.errors import StoreError
-from store.moment import moment_of
-from store.prefix import Prefix
+from store.read.live import live_status
 from store.runs import RunFolder
-from store.views import Reader, last_seq, open_reader, present
+from store.tables import last_seq
+from store.time_travel import LogPrefix, moment_of
 from tests.gates import Gate, gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start
@@ -53,7 +54,7 @@ def test_each_look_at_a_killed_and_resumed_run_is_its_prefix(tmp_path: Path) -> 
         _look(folder, looks)
     assert any(seq < at_death for seq in looks)
     assert any(at_death < seq < max(looks) for seq in looks)
-    with open_reader(folder.log) as whole, Prefix(folder.log) as prefix:
+    with open_reader(folder.log) as whole, LogPrefix(folder.log) as prefix:
         for seq in sorted(looks):
             prefix.move_to(moment_of(whole, seq))
             with prefix.open_reader() as back:
@@ -92,9 +93,9 @@ def _look(folder: RunFolder, looks: dict[int, Seen]) -> None:
         return  # it is being made
 
 
-def _state(whole: Reader, folder: RunFolder, seq: int) -> str:
+def _state(whole: LogReader, folder: RunFolder, seq: int) -> str:
     moment = moment_of(whole, seq)
-    with Prefix(folder.log) as prefix:
+    with LogPrefix(folder.log) as prefix:
         prefix.move_to(moment)
         with prefix.open_reader() as back:
-            return present(back, moment.at_us, is_held=moment.is_alive).state
+            return live_status(back, moment.at_us, is_held=moment.is_alive).state

@@ -18,8 +18,9 @@ import pytest
 
 from runner.engine.attempts import NOT_SENT
 from store.clock import SystemClock
-from store.events import AttemptFailed, AttemptStarted, Recorded
-from store.views import events, open_reader
+from store.database import open_reader
+from store.events import AttemptFailed, AttemptStarted, RecordedEvent
+from store.read.tasks import events
 from tests.crash.placed_runs import Calm, Site, calm_run
 from tests.gates import Gate, gated
 from tests.plugging import plugged
@@ -107,7 +108,7 @@ def test_a_shard_that_stood_still_makes_no_call_once_its_lease_is_over_nor_is_on
     assert len(of_zombie) < len(starts)
 
 
-def _attempt(recorded: Recorded) -> tuple[int, int]:
+def _attempt(recorded: RecordedEvent) -> tuple[int, int]:
     event = recorded.event
     assert isinstance(event, AttemptStarted | AttemptFailed)
     return event.task, event.attempt

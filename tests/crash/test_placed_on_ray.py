@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from store.clock import SystemClock
-from store.views import events, open_reader
+from store.database import open_reader
+from store.read.tasks import events
 from tests.crash.placed_runs import Site, calm_run, until
 from tests.plugging import plugged
 from tests.processes import simulated

@@ -18,13 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from store.database import SQL, open_reader
 from store.errors import StoreError
 from store.events import Entry, Event
-from store.sqlite import SqliteLog
-from store.statements import SQL
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock
 from store.verify import verify
-from store.views import open_reader
 from tests.crash.forgetful_disk import CUTS, ApswConnection, Cut, Disk, Image
 from tests.store.samples import (
     RUN_STARTED,

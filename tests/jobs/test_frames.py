@@ -11,9 +11,10 @@ from runner.errors import UsageError
 from runner.exporting import logged
 from runner.exporting.writing import write
 from runner.wire import OPENAI_CHAT, encode_reply
+from store.database import open_reader
 from store.errors import NoSuchRun
 from store.runs import RunFolder
-from store.views import last_seq, open_reader
+from store.tables import last_seq
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply, started
 

@@ -10,8 +10,9 @@ import pytest
 from runner.records.scoring import effective_settings, replayed
 from runner.registry import load_job
 from runner.scorecard import Verdict
+from store.database import open_reader
 from store.runs import RunFolder
-from store.views import last_seq, open_reader
+from store.tables import last_seq
 from tests.processes import siftlog
 
 INNER = {

@@ -13,8 +13,9 @@ from runner.prompts import REASK, PromptBook, PromptCatalog, written
 from runner.registry import job_names, load_job
 from runner.settings import validated
 from runner.task import Task
+from store.database import open_reader
+from store.read.status import run_started
 from store.runs import RunFolder
-from store.views import open_reader, run_started
 
 JOBS = Path(__file__).parents[2] / "jobs"
 REVIEW = JOBS / "review_benchmark/sample/extraction/review.txt"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import projections
+from store import tables
+from store.database import SQL, script
 from store.errors import IllegalMove
 from store.events import (
     AttemptAnswered,
@@ -23,10 +24,8 @@ from store.events import (
     TasksPlanned,
 )
 from store.fold import Fold
-from store.manifest import planned_tasks
-from store.run_state import RunState
-from store.statements import SQL, script
-from store.task import MOVES, Move, TaskDraft, TaskState
+from store.fold_state import RunState
+from store.task import TRANSITIONS, TaskDraft, TaskState, Transition, planned_tasks
 from store.verify import TABLES
 from tests.store.samples import courses, task
 
@@ -44,7 +43,7 @@ def _tables() -> sqlite3.Connection:
 
 
 def _fold(conn: sqlite3.Connection, entries: Sequence[Entry], seq: int) -> None:
-    fold = projections.load(conn, (entry.event for entry in entries))
+    fold = tables.load_fold(conn, (entry.event for entry in entries))
     for entry in entries:
         seq += 1
         event = entry.event
@@ -54,7 +53,7 @@ def _fold(conn: sqlite3.Connection, entries: Sequence[Entry], seq: int) -> None:
             else ()
         )
         fold.apply(seq, START_US + seq * STEP_US, event, manifest)
-    projections.write(conn, fold, seq)
+    tables.write_fold(conn, fold, seq)
 
 
 def _rows(conn: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
@@ -211,15 +210,15 @@ def _draft(state: TaskState) -> TaskDraft:
 
 
 @pytest.mark.parametrize("state", TaskState)
-@pytest.mark.parametrize("move", Move)
+@pytest.mark.parametrize("move", Transition)
 def test_what_is_not_in_the_table_is_refused_and_changes_nothing(
-    state: TaskState, move: Move
+    state: TaskState, move: Transition
 ) -> None:
     draft = _draft(state)
     fold = Fold(run=RunState(), tasks={1: draft})
-    if (state, move) in MOVES:
+    if (state, move) in TRANSITIONS:
         fold._move(2, 1, move)
-        assert draft.state is MOVES[state, move]
+        assert draft.state is TRANSITIONS[state, move]
     else:
         with pytest.raises(IllegalMove, match=f"{state.name.lower()}.*{move.value}"):
             fold._move(2, 1, move)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from store.batches import (
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
     BatchCancelled,
     BatchCreated,
     BatchEnded,
     BatchItem,
     BatchPolled,
     BatchPrepared,
-    batch_bytes,
-)
-from store.events import (
-    AttemptAnswered,
-    AttemptFailed,
-    AttemptsAbandoned,
-    AttemptStarted,
     Blob,
     CommandAccepted,
     CommandApplied,
@@ -23,6 +20,7 @@ from store.events import (
     Entry,
     Input,
     LimitObserved,
+    ParameterRefused,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -35,10 +33,10 @@ from store.events import (
     TaskSkipped,
     TasksPlanned,
     TasksReopened,
+    batch_bytes,
 )
-from store.manifest import PlannedTask, manifest_bytes
-from store.refused import ParameterRefused
-from store.stopping import ComparisonDecided, Stopping
+from store.results import ComparisonDecided, StoppingRule
+from store.task import PlannedTask, manifest_bytes
 
 PART = Blob(
     sha256=bytes.fromhex(
@@ -162,7 +160,7 @@ FIRST: list[Entry] = [
     ),
 ]
 
-STOPPING = Stopping(metric="accuracy", margin=0.05, alpha=0.1)
+STOPPING = StoppingRule(metric="accuracy", margin=0.05, alpha=0.1)
 
 ENTRIES: dict[str, list[Entry]] = {
     "log-1": FIRST,

@@ -11,27 +11,18 @@ from typing import Any
 
 import pytest
 
-from store import codec
-from store.connect import APPLICATION_ID, connect
+from store import tables
+from store.database import APPLICATION_ID, SQL, connect, open_reader
 from store.errors import NewerLog
-from store.events import KINDS, Entry, Unknown
-from store.moment import moment_of
-from store.prefix import Prefix
-from store.rebuild import rebuild
-from store.sqlite import SqliteLog
-from store.statements import SQL
+from store.events import KINDS, Entry, UnknownEvent
+from store.log.opening import rebuild
+from store.log.sqlite import SqliteLog
+from store.read.status import status
+from store.read.tasks import events, parts
+from store.tables import UPCASTERS, last_seq, payload, task_events, upcast
 from store.testing import FakeClock
-from store.upcast import UPCASTERS, upcast
+from store.time_travel import LogPrefix, moment_of
 from store.verify import TABLES, verify
-from store.views import (
-    events,
-    last_seq,
-    open_reader,
-    parts,
-    payload,
-    status,
-    task_events,
-)
 from tests.replay.every_kind import ENTRIES, PART
 from tests.replay.write_golden import GOLDEN, OLD_FACTS, OLD_FAILED, OLD_STARTED
 
@@ -52,7 +43,7 @@ def attempt_failed_0(fields: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture
 def upcaster(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {**UPCASTERS, ("attempt_failed", 0): attempt_failed_0}
-    monkeypatch.setattr(codec, "UPCASTERS", steps)
+    monkeypatch.setattr(tables, "UPCASTERS", steps)
 
 
 @pytest.fixture(params=LOGS, ids=lambda path: path.stem)
@@ -158,7 +149,7 @@ def test_a_log_with_later_events_is_read_and_not_written(
         asyncio.run(SqliteLog.open(later, clock=FakeClock(), owner="x"))
     with open_reader(later) as reader:
         (row,) = events(reader, after=7, limit=1)
-        assert isinstance(row.event, Unknown)
+        assert isinstance(row.event, UnknownEvent)
         assert (row.kind, row.event.version) == ("task_completed", 2)
         assert status(reader).tasks.planned == 5
 
@@ -184,7 +175,7 @@ def test_kinds_that_are_not_known_are_kept_and_passed_over(
 
 @pytest.mark.usefixtures("upcaster")
 def test_an_old_log_is_looked_back_on_as_it_would_be_rebuilt(path: Path) -> None:
-    with open_reader(path) as whole, Prefix(path) as prefix:
+    with open_reader(path) as whole, LogPrefix(path) as prefix:
         for seq in range(1, last_seq(whole) + 1):
             assert prefix.move_to(moment_of(whole, seq))
         with prefix.open_reader() as reader:

@@ -17,9 +17,9 @@ from contextlib import closing
 from pathlib import Path
 
 from store.events import AttemptFailed, AttemptStarted, Entry
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.log.writer import PreparedEntry
 from store.testing import FakeClock
-from store.writer import Fact
 from tests.replay.every_kind import ENTRIES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -54,7 +54,9 @@ async def _write(path: Path, entries: Sequence[Entry]) -> None:
 
 def _write_old(log: SqliteLog, clock: FakeClock) -> None:
     """Commit an event as an older siftlog would have."""
-    fact = Fact(clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS, len(OLD_FACTS))
+    fact = PreparedEntry(
+        clock.now_us(), Entry(event=OLD_FAILED), OLD_FACTS, len(OLD_FACTS)
+    )
     AttemptFailed.VERSION = 0
     log._committer.put((fact,), None)
 

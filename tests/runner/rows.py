@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from store.manifest import PlannedTask
-from store.task import TaskRow, TaskState
+from store.task import PlannedTask, TaskRow, TaskState
 
 
 def task_row(number: int, task: PlannedTask, *, completed: bool = False) -> TaskRow:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.plan import BLOCK, Roles, first_stage, follow_ups, numbered
 from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
-from store.manifest import PlannedTask
+from store.task import PlannedTask
 from tests.runner.rows import task_row
 
 

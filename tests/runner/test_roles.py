@@ -14,8 +14,7 @@ from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob
 from runner.testing_roles import PanelJob
 from runner.work import Work
-from store.manifest import PlannedTask
-from store.task import TaskRow
+from store.task import PlannedTask, TaskRow
 from tests.runner.rows import task_row
 
 ROLES = Roles(

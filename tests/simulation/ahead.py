@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from store.errors import IllegalMove, LogClosed
-from store.events import NAMES, Entry, Event, Recorded
-from store.log import LogStatistics, Planning, StoredReply
+from store.events import NAMES, Entry, Event, RecordedEvent
+from store.log.interface import LogStatistics, Planning, StoredReply
 from store.task import TaskRow
 from tests.simulation.disk import Disk
 from tests.simulation.loop import SimulatedLoop
@@ -206,13 +206,13 @@ class LogAhead:
         """`request_sha256` of the task's latest started attempt."""
         return await self._read(self._inner.started(task))
 
-    async def task_events(self, task: int) -> list[Recorded]:
+    async def task_events(self, task: int) -> list[RecordedEvent]:
         """The events that are about one task alone."""
         return await self._read(self._inner.task_events(task))
 
     async def events(
         self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
-    ) -> list[Recorded]:
+    ) -> list[RecordedEvent]:
         """Events with seq above *after*."""
         return await self._read(
             self._inner.events(after=after, limit=limit, kinds=kinds)

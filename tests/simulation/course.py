@@ -13,17 +13,17 @@ from store.events import (
     AttemptsAbandoned,
     AttemptStarted,
     CommandAccepted,
-    Recorded,
+    RecordedEvent,
     RunPaused,
     RunResumed,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
     TasksReopened,
-    Unknown,
+    UnknownEvent,
 )
 from store.fold import touched
-from store.scope import Scope, is_within
+from store.task import Scope, is_within
 from tests.simulation.broken import Broken
 from tests.simulation.past import Past
 from tests.simulation.provider import Line
@@ -62,7 +62,7 @@ class Course:
         self._not_before_s: dict[int, float] = {}
         self._paused_s: dict[Scope, float] = {}  #: since when
 
-    def follow(self, events: Sequence[Recorded], ledger: Sequence[Line]) -> None:
+    def follow(self, events: Sequence[RecordedEvent], ledger: Sequence[Line]) -> None:
         """Replay both.
 
         Raises:
@@ -74,7 +74,7 @@ class Course:
             while line is not None and line.seq < recorded.seq:
                 self._sent(line)
                 line = next(lines, None)
-            if not isinstance(recorded.event, Unknown):
+            if not isinstance(recorded.event, UnknownEvent):
                 self._moved(recorded)
         while line is not None:
             self._sent(line)
@@ -117,7 +117,7 @@ class Course:
 
     # -- an event is durable ---------------------------------------------------
 
-    def _moved(self, recorded: Recorded) -> None:
+    def _moved(self, recorded: RecordedEvent) -> None:
         event = recorded.event
         self._pause_or_lift(recorded)
         again = (
@@ -140,7 +140,7 @@ class Course:
             self._phase[task] = to
         self._remember(recorded)
 
-    def _pause_or_lift(self, recorded: Recorded) -> None:
+    def _pause_or_lift(self, recorded: RecordedEvent) -> None:
         match recorded.event:
             case RunPaused(paused=True, stage=stage, model=model):
                 self._paused_s[stage, model] = _seconds(recorded)
@@ -155,7 +155,7 @@ class Course:
             case _:
                 pass
 
-    def _remember(self, recorded: Recorded) -> None:
+    def _remember(self, recorded: RecordedEvent) -> None:
         match recorded.event:
             case AttemptStarted():
                 self._count(recorded.event)
@@ -187,6 +187,6 @@ class Course:
             )
 
 
-def _seconds(recorded: Recorded) -> float:
+def _seconds(recorded: RecordedEvent) -> float:
     """The clock of the run when an event became durable."""
     return (recorded.ts_us - START_US) / 1e6

@@ -13,24 +13,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from store import opening
 from store.clock import Clock
-from store.committer import WriterThread
-from store.connect import connect
+from store.database import connect, open_reader
 from store.errors import IllegalMove
-from store.events import Entry, Event, Recorded, TasksPlanned
+from store.events import Entry, Event, RecordedEvent, TasksPlanned
 from store.fold import Fold
-from store.lock import WriterLock
-from store.log import Log
-from store.manifest import planned_tasks
-from store.run_state import RunState
-from store.spending import spending
-from store.sqlite import SqliteLog
-from store.task import TaskDraft, TaskRow
+from store.fold_state import RunState
+from store.log import opening
+from store.log.interface import Log
+from store.log.sqlite import SqliteLog
+from store.log.writer import PreparedEntry, Writer, WriterThread
+from store.read.status import status
+from store.read.usage import spending
+from store.runs import WriterLock
+from store.task import TaskDraft, TaskRow, planned_tasks
 from store.testing import MemoryLog
 from store.verify import verify
-from store.views import open_reader, status
-from store.writer import Fact, Writer
 from tests.simulation.standing import Standing, standing
 
 Unit: TypeAlias = Sequence[Entry | Event]
@@ -60,7 +58,7 @@ class Disk(Protocol):
         """What a reader of the log sees."""
         ...
 
-    async def recorded(self) -> list[Recorded]:
+    async def recorded(self) -> list[RecordedEvent]:
         """All events."""
         ...
 
@@ -109,7 +107,7 @@ class MemoryDisk(MemoryLog):
         """The same, from drafts and events."""
         return standing(self._tasks.values(), [r.event for r in self._events])
 
-    async def recorded(self) -> list[Recorded]:
+    async def recorded(self) -> list[RecordedEvent]:
         """All events."""
         return list(self._events)
 
@@ -217,7 +215,7 @@ class SqliteDisk:
         """One transaction, as the committer's thread makes it."""
         now_us = self._clock.now_us()
         outcomes = self._writer.commit(
-            [tuple(Fact.of(entry, now_us) for entry in unit) for unit in units]
+            [tuple(PreparedEntry.of(entry, now_us) for entry in unit) for unit in units]
         )
         self.seq = max([self.seq, *(o for o in outcomes if isinstance(o, int))])
         return outcomes
@@ -247,7 +245,7 @@ class SqliteDisk:
                 is_cancelled=seen.signs.phase == "run_cancelled",
             )
 
-    async def recorded(self) -> list[Recorded]:
+    async def recorded(self) -> list[RecordedEvent]:
         """All events."""
         log = self.open()
         found = await log.events(limit=1_000_000)

@@ -9,7 +9,7 @@ from itertools import groupby
 from runner.limits.bucket import MINUTE_S
 from runner.limits.limiter import BRIEF_S
 from runner.wire import decode_reply
-from store.events import AttemptAnswered, Recorded
+from store.events import AttemptAnswered, RecordedEvent
 from store.task import TaskRow, TaskState
 from tests.simulation.broken import Broken
 from tests.simulation.course import Course
@@ -26,7 +26,7 @@ async def check(
     scenario: Scenario,
     disk: Disk,
     provider: Provider,
-    events: Sequence[Recorded],
+    events: Sequence[RecordedEvent],
     past: Sequence[Past],
 ) -> None:
     """All invariants of a run that is over.
@@ -66,7 +66,7 @@ async def check(
 
 
 def deliveries(
-    events: Iterable[Recorded], ledger: Iterable[Line], past: Sequence[Past]
+    events: Iterable[RecordedEvent], ledger: Iterable[Line], past: Sequence[Past]
 ) -> None:
     """What a process was given it wrote down, if it came to write."""
     delivered = Counter(line.process for line in ledger if line.is_delivered)

@@ -13,9 +13,9 @@ import pytest
 from runner.control import cancelling, ending
 from runner.control.effects import Act, Done, Effects, Target, _reopened_already
 from runner.control.listen import Listener
-from store.commands import Command
+from store.control import Command
 from store.events import TasksReopened
-from store.log import Log
+from store.log.interface import Log
 from store.runs import RunFolder
 from store.task import TaskRow, TaskState
 from tests.simulation.disk import Disk

@@ -5,19 +5,12 @@ from __future__ import annotations
 import random
 
 from runner.control.cancelling import REASON
-from store.commands import Command
+from store.control import Command
 from store.task import pico
 from tests.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.simulation.process import Orders
 from tests.simulation.provider import Provider
-from tests.simulation.scenario import (
-    BUDGET,
-    LIMITS,
-    PAUSE,
-    RETRY,
-    Act,
-    Scenario,
-)
+from tests.simulation.scenario import BUDGET, LIMITS, PAUSE, RETRY, Act, Scenario
 
 SOON_S = 1.0
 """A process looks for commands twice a second."""

@@ -21,7 +21,7 @@ from runner.limits.limiter import Endpoint
 from runner.money.budget import Budget
 from runner.plan import Roles
 from runner.testing import ToySettings
-from store.commands import Command
+from store.control import Command
 from store.events import RunResumed, RunStarted
 from store.task import usd
 from tests.simulation.ahead import LogAhead

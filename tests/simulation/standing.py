@@ -1,6 +1,6 @@
 """How a run stands, worked out from its tasks and events.
 
-For the log in memory what `store.status` and `store.spending` read from the
+For the log in memory what `store.read.status` and `store.read.usage` read from the
 tables of the real one; where both run the same seed, they are compared by what follows.
 """
 
@@ -23,13 +23,12 @@ from store.events import (
     RunPaused,
     RunResumed,
     RunStarted,
-    Unknown,
+    UnknownEvent,
 )
-from store.run_state import Turn
-from store.spending import Spending
-from store.status import LaneCounts, TaskCounts
+from store.fold_state import Turn
+from store.read.status import LaneCounts, Pause, TaskCounts
+from store.read.usage import Spending
 from store.task import TaskDraft, TaskState, pico
-from store.views import Pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,9 @@ class Standing:
     is_cancelled: bool  #: a person ended the run, and nobody has resumed it since
 
 
-def standing(tasks: Iterable[TaskDraft], events: Sequence[Event | Unknown]) -> Standing:
+def standing(
+    tasks: Iterable[TaskDraft], events: Sequence[Event | UnknownEvent]
+) -> Standing:
     """How a run stands."""
     lanes: dict[tuple[str, str], Counter[TaskState]] = defaultdict(Counter)
     for task in tasks:
@@ -60,7 +61,7 @@ def standing(tasks: Iterable[TaskDraft], events: Sequence[Event | Unknown]) -> S
     )
 
 
-def _is_cancelled(events: Sequence[Event | Unknown]) -> bool:
+def _is_cancelled(events: Sequence[Event | UnknownEvent]) -> bool:
     turns = [event for event in events if isinstance(event, Turn)]
     return bool(turns) and isinstance(turns[-1], RunCancelled)
 
@@ -78,7 +79,7 @@ def _counts(states: Counter[TaskState]) -> TaskCounts:
     )
 
 
-def _pauses(events: Sequence[Event | Unknown]) -> tuple[Pause, ...]:
+def _pauses(events: Sequence[Event | UnknownEvent]) -> tuple[Pause, ...]:
     held: dict[tuple[str | None, str | None], Pause] = {}
     for event in events:
         if isinstance(event, RunPaused):
@@ -89,7 +90,7 @@ def _pauses(events: Sequence[Event | Unknown]) -> tuple[Pause, ...]:
     return tuple(held.values())
 
 
-def _money(events: Sequence[Event | Unknown]) -> Spending:
+def _money(events: Sequence[Event | UnknownEvent]) -> Spending:
     spent = possible = 0
     cap: float | None = None
     added = 0

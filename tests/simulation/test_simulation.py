@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from store.events import Recorded
+from store.events import RecordedEvent
 from tests.simulation.__main__ import replay
 from tests.simulation.provider import CLASSES, WORKED
 from tests.simulation.report import Report
@@ -80,7 +80,7 @@ def test_the_real_log_takes_the_same_course_as_the_one_in_memory(
     assert real.events == model.events
 
 
-def _digest(events: list[Recorded]) -> str:
+def _digest(events: list[RecordedEvent]) -> str:
     return hashlib.sha256(repr(events).encode()).hexdigest()
 
 

@@ -18,7 +18,7 @@ import pytest
 from runner import plan
 from runner.engine import growth
 from runner.engine.lane import Lane
-from store.events import Recorded
+from store.events import RecordedEvent
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk, MemoryDisk, SqliteDisk
@@ -30,15 +30,7 @@ from tests.simulation.people import Operator
 from tests.simulation.process import Orders, Process
 from tests.simulation.provider import Provider
 from tests.simulation.report import Report
-from tests.simulation.scenario import (
-    CRASH,
-    DRAIN,
-    RETRY,
-    STOP,
-    Act,
-    Scenario,
-    Sizes,
-)
+from tests.simulation.scenario import CRASH, DRAIN, RETRY, STOP, Act, Scenario, Sizes
 
 ROUNDING_S = 1e-6
 BY_SIGNAL = 0.5
@@ -76,7 +68,7 @@ class World:
         self._past: list[Past] = []
         self.loop: SimulatedLoop
         self.disk: Disk
-        self.events: list[Recorded] = []  #: once it is over
+        self.events: list[RecordedEvent] = []  #: once it is over
         self.provider: Provider
         self.operator: Operator
 

@@ -20,8 +20,8 @@ from store.events import (
     ScoringRecorded,
     TaskFailed,
 )
-from store.manifest import PlannedTask
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.task import PlannedTask
 from store.testing import FakeClock
 from tests.store.samples import (
     ASIDE,

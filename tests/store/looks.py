@@ -5,32 +5,22 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
+from store.database import SQL
 from store.query import Query
-from store.statements import SQL
-from store.status import Status
+from store.read.live import latencies, minutes, oldest_in_flight, read_transaction
+from store.read.status import Status, status
+from store.read.tasks import TaskOrder, events, list_tasks
+from store.read.usage import error_counts, spending, usage_counts
+from store.scoring import families
+from store.tables import created_us
 from store.verify import TABLES
-from store.views import (
-    Order,
-    created_us,
-    error_counts,
-    events,
-    families,
-    latencies,
-    list_tasks,
-    minutes,
-    oldest_in_flight,
-    one_moment,
-    spending,
-    status,
-    usage_counts,
-)
 
 Seen = dict[str, object]
 
 
 def seen(reader: sqlite3.Connection) -> Seen:
     """All rows of the projections, and what is made of them."""
-    with one_moment(reader):
+    with read_transaction(reader):
         return _rows(reader) | _views(reader)
 
 
@@ -49,7 +39,7 @@ def _views(reader: sqlite3.Connection) -> Seen:
         "errors": error_counts(reader),
         "latencies": latencies(reader),
         "minutes": minutes(reader, 0),
-        "newest": list_tasks(reader, Query(), Order.NEWEST, after=None, limit=100),
+        "newest": list_tasks(reader, Query(), TaskOrder.NEWEST, after=None, limit=100),
         "oldest": oldest_in_flight(reader, 20),
         "spending": spending(reader),
         "usage": usage_counts(reader),

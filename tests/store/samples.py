@@ -7,18 +7,16 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from store.batches import (
-    BatchCancelled,
-    BatchCreated,
-    BatchEnded,
-    BatchPolled,
-    BatchPrepared,
-)
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
     AttemptsAbandoned,
     AttemptStarted,
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchPolled,
+    BatchPrepared,
     Blob,
     CommandAccepted,
     CommandApplied,
@@ -40,9 +38,8 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.manifest import PlannedTask, manifest_bytes
-from store.stopping import ComparisonDecided, Stopping
-from store.task import TaskState
+from store.results import ComparisonDecided, StoppingRule
+from store.task import PlannedTask, TaskState, manifest_bytes
 
 STAGES = ("ask", "judge")
 MODELS = ("m-large", "m-small")
@@ -134,7 +131,7 @@ def reply(number: int, body: bytes, attempt: int = 1, **changed: object) -> Entr
 
 
 DECIDED = ComparisonDecided(
-    stopping=Stopping(metric="accuracy", margin=0.05),
+    stopping=StoppingRule(metric="accuracy", margin=0.05),
     a="m-large",
     b="m-small",
     verdict="worse",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import answers
-from store.answers import Tail, nearest_rank
+from store.database import LogReader, open_reader
 from store.events import Entry, Event
-from store.views import Reader, open_reader
+from store.read import history
+from store.read.history import AnswerTail, nearest_rank
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, failed, plan_first, reply, started
 
@@ -28,7 +28,7 @@ def _call(number: int) -> list[Entry | Event]:
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
     path: Path = tmp_path_factory.mktemp("answers") / "log.db"
     calls = [_call(number) for number in range(1, CALLS)]
     cached = [reply(CALLS, b"found", latency_ms=1.0, cached=True)]
@@ -38,30 +38,32 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         yield opened
 
 
-def test_latencies_are_those_of_real_answers(reader: Reader) -> None:
-    said = Tail().read(reader)
+def test_latencies_are_those_of_real_answers(reader: LogReader) -> None:
+    said = AnswerTail().read(reader)
     (model,) = said.models
     assert (said.n, model.n, model.model) == (CALLS - 1, CALLS - 1, "m-large")
     assert (model.p50_ms, model.p95_ms, model.p99_ms) == (150.0, 280.0, 290.0)
     assert said.seconds > 0
 
 
-def test_the_same_failure_is_counted_as_long_as_no_other_comes(reader: Reader) -> None:
-    failure = Tail().read(reader).failure
+def test_the_same_failure_is_counted_as_long_as_no_other_comes(
+    reader: LogReader,
+) -> None:
+    failure = AnswerTail().read(reader).failure
     assert failure is not None
     assert (failure.n, failure.task, failure.error) == (5, 25, "Overloaded")
 
 
-def test_nothing_new_changes_nothing(reader: Reader) -> None:
-    tail = Tail()
+def test_nothing_new_changes_nothing(reader: LogReader) -> None:
+    tail = AnswerTail()
     assert tail.read(reader) == tail.read(reader)
 
 
 def test_of_a_long_log_only_the_end_is_read(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    reader: LogReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "FIRST", 5)
-    said = Tail().read(reader)
+    monkeypatch.setattr(history, "FIRST_READ", 5)
+    said = AnswerTail().read(reader)
     assert [model.p99_ms for model in said.models] == [290.0]
     assert said.n < 5
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.asked import Answer, Asked, answers, asked
-from store.commands import Command, Payload, withdrawals
+from store.control import (
+    Command,
+    CommandOutcome,
+    CommandRecord,
+    Payload,
+    command_log,
+    recorded_outcomes,
+    withdrawals,
+)
+from store.database import open_reader
 from store.events import CommandAccepted, CommandApplied, CommandRejected, Event
 from store.testing import START_US
-from store.views import open_reader
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -33,9 +40,9 @@ def _accepted(name: str) -> CommandAccepted:
 
 def _read(
     path: Path, *commands: Command, events: tuple[Event, ...] = ()
-) -> list[Asked]:
+) -> list[CommandRecord]:
     with open_reader(written(path, [RUN_STARTED, *events])) as reader:
-        return asked(reader, commands)
+        return command_log(reader, commands)
 
 
 def test_every_request_has_the_last_answer_that_it_got(tmp_path: Path) -> None:
@@ -54,10 +61,10 @@ def test_every_request_has_the_last_answer_that_it_got(tmp_path: Path) -> None:
         ),
     )
     assert [(request.id, request.answer, request.said) for request in found] == [
-        ("a", Answer.ACCEPTED, None),
-        ("b", Answer.APPLIED, "done"),
-        ("c", Answer.REJECTED, "late"),
-        ("d", Answer.WAITING, None),
+        ("a", CommandOutcome.ACCEPTED, None),
+        ("b", CommandOutcome.APPLIED, "done"),
+        ("c", CommandOutcome.REJECTED, "late"),
+        ("d", CommandOutcome.WAITING, None),
     ]
     assert found[0].host == "h"
     assert found[0].expected_state == "live"
@@ -93,8 +100,8 @@ def test_what_is_taken_back_and_not_yet_answered_is_withdrawn(tmp_path: Path) ->
     )
     found = _read(tmp_path / "log.db", *lines)
     assert [request.answer for request in found] == [
-        Answer.WITHDRAWN,
-        *[Answer.WAITING] * 3,
+        CommandOutcome.WITHDRAWN,
+        *[CommandOutcome.WAITING] * 3,
     ]
     assert withdrawals(lines)["a"].id == "w"
 
@@ -108,7 +115,9 @@ def test_a_request_is_told_in_a_few_words() -> None:
         ("retry", {"filter": "state:failed"}, "retry filter state:failed"),
     ]
     for kind, payload, words in said:
-        assert Asked(id="i", kind=kind, author="a", payload=payload).words == words
+        assert (
+            CommandRecord(id="i", kind=kind, author="a", payload=payload).words == words
+        )
 
 
 def test_a_time_that_no_calendar_has_is_no_time(tmp_path: Path) -> None:
@@ -120,5 +129,5 @@ def test_a_time_that_no_calendar_has_is_no_time(tmp_path: Path) -> None:
 def test_answers_are_read_on_from_an_event(tmp_path: Path) -> None:
     path = written(tmp_path / "log.db", [RUN_STARTED], [_accepted("a"), _accepted("b")])
     with open_reader(path) as reader:
-        first, second = answers(reader)
-        assert answers(reader, after=first.seq) == [second]
+        first, second = recorded_outcomes(reader)
+        assert recorded_outcomes(reader, after=first.seq) == [second]

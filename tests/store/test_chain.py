@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from store.chain import EventRow, genesis, link
+from store.log.integrity import EventRow, genesis, link
 
 _NUMBERS = st.integers(0, 3)
 _BYTES = st.binary(max_size=3)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.codec import Encoding, Packer, event_of, facts_of, unpack
-from store.events import KINDS, NAMES, Event, Unknown, kind_of
-from store.manifest import PlannedTask, manifest_bytes, planned_tasks
+from store.events import KINDS, NAMES, Event, UnknownEvent, kind_of
+from store.tables import Encoding, Packer, event_of, facts_of, unpack
+from store.task import PlannedTask, manifest_bytes, planned_tasks
 
 _TEXT = st.text(max_size=20)
 _BY_TYPE: dict[object, st.SearchStrategy[object]] = {
@@ -70,7 +70,7 @@ def test_every_kind_comes_back_as_it_was(kind: str) -> None:
 def test_what_is_not_known_is_kept_as_it_is() -> None:
     facts = b'{"of":"the future"}'
     for kind, version in (("of_the_future", 1), ("run_started", 99)):
-        assert event_of(kind, version, facts) == Unknown(
+        assert event_of(kind, version, facts) == UnknownEvent(
             kind=kind, version=version, facts=facts
         )
 

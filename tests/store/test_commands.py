@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.commands import Command, CommandTail, hand_on, write
+from store.control import Command, CommandTail, forward_command, send_command
 from store.runs import RunFolder
 
 
@@ -33,11 +33,11 @@ def command(number: int) -> Command:
 def test_what_is_written_is_read_once_and_in_order(folder: RunFolder) -> None:
     tail = CommandTail(folder.control)
     assert tail.read() == []
-    write(folder, command(1))
-    write(folder, command(2))
+    send_command(folder, command(1))
+    send_command(folder, command(2))
     assert tail.read() == [command(1), command(2)]
     assert tail.read() == []
-    write(folder, command(3))
+    send_command(folder, command(3))
     assert tail.read() == [command(3)]
     assert CommandTail(folder.control).read() == [command(n) for n in (1, 2, 3)]
 
@@ -46,11 +46,11 @@ def test_the_file_has_no_blank_line_even_where_one_was_left_unfinished(
     folder: RunFolder,
 ) -> None:
     for number in range(3):
-        write(folder, command(number))
+        send_command(folder, command(number))
     with folder.control.open("ab") as file:
         file.write(b'{"id": "torn", "auth')
     for number in range(3, 6):
-        write(folder, command(number))
+        send_command(folder, command(number))
     lines = folder.control.read_bytes().split(b"\n")
     assert lines.pop() == b""
     assert len(lines) == 7
@@ -60,7 +60,7 @@ def test_the_file_has_no_blank_line_even_where_one_was_left_unfinished(
 def test_processes_that_write_together_leave_whole_lines(folder: RunFolder) -> None:
     def ask(first: int) -> None:
         for number in range(first, first + 50):
-            write(folder, command(number))
+            send_command(folder, command(number))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(ask, range(0, 400, 50)))
@@ -71,7 +71,7 @@ def test_processes_that_write_together_leave_whole_lines(folder: RunFolder) -> N
 
 
 def test_a_line_still_being_written_is_left_for_later(folder: RunFolder) -> None:
-    write(folder, command(1))
+    send_command(folder, command(1))
     line = folder.control.read_bytes()
     tail = CommandTail(folder.control)
     folder.control.write_bytes(line[:-20])
@@ -81,10 +81,10 @@ def test_a_line_still_being_written_is_left_for_later(folder: RunFolder) -> None
 
 
 def test_a_line_left_unfinished_spoils_only_itself(folder: RunFolder) -> None:
-    write(folder, command(1))
+    send_command(folder, command(1))
     with folder.control.open("ab") as file:
         file.write(b'{"id": "torn", "auth')
-    write(folder, command(2))
+    send_command(folder, command(2))
     tail = CommandTail(folder.control)
     assert tail.read() == [command(1), command(2)]
     assert tail.unreadable == 1
@@ -97,7 +97,7 @@ def test_lines_that_are_no_command_are_passed_over(
     folder: RunFolder, line: bytes
 ) -> None:
     folder.control.write_bytes(line + b"\n")
-    write(folder, command(1))
+    send_command(folder, command(1))
     tail = CommandTail(folder.control)
     assert tail.read() == [command(1)]
     assert tail.unreadable == 1
@@ -109,7 +109,7 @@ def test_reading_at_any_moments_gives_every_command_once(
 ) -> None:
     folder = RunFolder(tmp_path_factory.mktemp("run"))
     for number in range(count):
-        write(folder, command(number))
+        send_command(folder, command(number))
     whole = folder.control.read_bytes() if count else b""
     tail = CommandTail(folder.control)
     seen: list[Command] = []
@@ -122,13 +122,13 @@ def test_reading_at_any_moments_gives_every_command_once(
 def test_a_request_that_comes_from_elsewhere_stands_here_once(
     folder: RunFolder,
 ) -> None:
-    write(folder, command(1))
+    send_command(folder, command(1))
     for number in (1, 2, 2):
-        hand_on(folder, msgspec.json.encode(command(number)))
+        forward_command(folder, msgspec.json.encode(command(number)))
     assert CommandTail(folder.control).read() == [command(1), command(2)]
 
 
 def test_what_is_no_request_is_not_handed_on(folder: RunFolder) -> None:
     with pytest.raises(ValueError, match="no request"):
-        hand_on(folder, b'{"id": 1}')
+        forward_command(folder, b'{"id": 1}')
     assert not folder.control.exists()

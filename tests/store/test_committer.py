@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from store.committer import BATCH_EVENTS, Committer
 from store.errors import LogClosed
 from store.events import Entry
-from store.writer import Fact
+from store.log.writer import BATCH_EVENTS, Committer, PreparedEntry
 from tests.store.samples import RUN_STARTED
 
 pytestmark = pytest.mark.asyncio
@@ -42,7 +41,7 @@ class Commits:
         self._fails_at = fails_at
         self.during: Callable[[], None] | None = None  #: happens while it commits
 
-    def commit(self, units: Sequence[Sequence[Fact]]) -> list[int]:
+    def commit(self, units: Sequence[Sequence[PreparedEntry]]) -> list[int]:
         self.calls += 1
         if self.during is not None:
             self.during()
@@ -77,7 +76,7 @@ def _made(writer: Commits) -> tuple[Committer, Turned]:
 
 def _put(committer: Committer, events: int = 1) -> asyncio.Future[int]:
     durable = asyncio.get_running_loop().create_future()
-    fact = Fact(1, Entry(event=RUN_STARTED), b"{}", 2)
+    fact = PreparedEntry(1, Entry(event=RUN_STARTED), b"{}", 2)
     committer.put((fact,) * events, durable)
     return durable
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import unreadable
+from store.database import open_reader, unreadable
 from store.errors import CorruptLog, StoreError
-from store.moment import moment_of
-from store.prefix import Prefix
-from store.views import open_reader
+from store.time_travel import LogPrefix, moment_of
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -46,7 +44,7 @@ def test_no_reader_can_write_anywhere(tmp_path: Path) -> None:
     with closing(sqlite3.connect(other)) as conn:
         conn.execute("CREATE TABLE theirs(x)")
     before = other.read_bytes()
-    with Prefix(path) as prefix, open_reader(path) as whole:
+    with LogPrefix(path) as prefix, open_reader(path) as whole:
         prefix.move_to(moment_of(whole, 1))
         for reader in (open_reader(path), prefix.open_reader()):
             with closing(reader):

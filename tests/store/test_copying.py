@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from store import copying
-from store.copying import copy_log
+from store import database
+from store.database import copy_log, open_reader
 from store.errors import NotALog, StoreError
 from store.events import Entry
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.tasks import events
+from store.tables import head
 from store.testing import FakeClock
-from store.verify import silent, verify
-from store.views import events, head, open_reader
+from store.verify import ignore_progress, verify
 from tests.store.samples import RUN_STARTED, answered, completed, plan_first, started
 
 COURSE = (
@@ -34,10 +35,10 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
             source, run_id="r1", config_sha256=b"", clock=FakeClock(), owner="tester"
         ) as log:
             await log.append(*COURSE[:3])
-            copy_log(source, first, silent)
+            copy_log(source, first, ignore_progress)
             await log.append(*COURSE[3:])
             await log.heartbeat()
-            copy_log(source, second, silent)
+            copy_log(source, second, ignore_progress)
 
     asyncio.run(write())
     for path, count in ((first, 3), (second, 5)):
@@ -47,7 +48,7 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
             assert of_copy == events(whole, limit=100)[:count]
     with open_reader(second) as copy, open_reader(source) as whole:
         assert head(copy) == head(whole)
-    copy_log(source, tmp_path / "3.db", silent)
+    copy_log(source, tmp_path / "3.db", ignore_progress)
     assert (tmp_path / "3.db").read_bytes() == second.read_bytes()
     assert not list(tmp_path.glob("?.db-*"))
 
@@ -55,7 +56,7 @@ def test_a_log_is_copied_while_it_is_written(tmp_path: Path) -> None:
 def test_what_is_no_log_is_not_copied(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"something else" * 1000)
     with pytest.raises(NotALog):
-        copy_log(tmp_path / "x.db", tmp_path / "y.db", silent)
+        copy_log(tmp_path / "x.db", tmp_path / "y.db", ignore_progress)
     assert not (tmp_path / "y.db").exists()
 
 
@@ -63,11 +64,11 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     source = tmp_path / "log.db"
     asyncio.run(_empty(source))
     with pytest.raises(StoreError, match=r"cannot be copied to .*nowhere"):
-        copy_log(source, tmp_path / "nowhere" / "x.db", silent)
+        copy_log(source, tmp_path / "nowhere" / "x.db", ignore_progress)
 
 
 def test_a_copy_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copying, "STEPS", 1)
+    monkeypatch.setattr(database, "STEPS", 1)
     source = tmp_path / "log.db"
     asyncio.run(_empty(source))
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from store.courses import Course, courses
+from store.database import open_reader
 from store.events import AttemptAnswered, AttemptsAbandoned, Entry, Event
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.tasks import AttemptHistory, attempt_histories
+from store.read.usage import usage_counts
 from store.testing import FakeClock
-from store.views import open_reader, usage_counts
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 
@@ -31,7 +32,7 @@ def _written(path: Path, *units: tuple[float, Sequence[Entry | Event]]) -> Path:
     return path
 
 
-def _names(family: tuple[Course, ...]) -> list[int]:
+def _names(family: tuple[AttemptHistory, ...]) -> list[int]:
     return [course.row.task for course in family]
 
 
@@ -45,7 +46,7 @@ def test_attempts_stand_in_order_with_the_time_that_they_took(tmp_path: Path) ->
         (3, [answer(1, b"body", 2), completed(1, 2)]),
     )
     with open_reader(path) as reader:
-        ((course,),) = courses(reader, "m-large")
+        ((course,),) = attempt_histories(reader, "m-large")
     assert [round((e.took_us or 0) / 1e6, 3) for e in course.attempts] == [2, 3]
     outcomes = [type(ended.outcome).__name__ for ended in course.attempts]
     assert outcomes == ["AttemptFailed", "AttemptAnswered"]
@@ -64,7 +65,7 @@ def test_an_attempt_without_an_outcome_is_none(tmp_path: Path) -> None:
         (1, [answer(1, b"body", 2), completed(1, 2)]),
     )
     with open_reader(path) as reader:
-        first, second = (family[0] for family in courses(reader, "m-large"))
+        first, second = (family[0] for family in attempt_histories(reader, "m-large"))
     assert [ended.outcome.attempt for ended in first.attempts] == [2]
     assert second.attempts == ()
 
@@ -76,7 +77,7 @@ def test_an_answer_made_elsewhere_took_nobody_knows_how_long(tmp_path: Path) -> 
         (1, [answer(1, b"body", latency_ms=None), completed(1)]),
     )
     with open_reader(path) as reader:
-        ((course,),) = courses(reader, "m-large")
+        ((course,),) = attempt_histories(reader, "m-large")
     assert course.attempts[0].took_us is None
 
 
@@ -92,13 +93,17 @@ def test_families_come_by_pages_of_one_model(tmp_path: Path) -> None:
         (0, [RUN_STARTED, plan(first), plan(later, first=8)]),
     )
     with open_reader(path) as reader:
-        assert [_names(f) for f in courses(reader, "m-large", limit=2)] == [
+        assert [_names(f) for f in attempt_histories(reader, "m-large", limit=2)] == [
             [2, 8, 10],
             [4],
         ]
-        assert [_names(f) for f in courses(reader, "m-large", after=4)] == [[6]]
-        assert [_names(f) for f in courses(reader, "m-small", limit=1)] == [[1, 9]]
-        assert courses(reader, "m-large", after=6) == []
+        assert [_names(f) for f in attempt_histories(reader, "m-large", after=4)] == [
+            [6]
+        ]
+        assert [_names(f) for f in attempt_histories(reader, "m-small", limit=1)] == [
+            [1, 9]
+        ]
+        assert attempt_histories(reader, "m-large", after=6) == []
 
 
 def test_usage_is_summed_by_stage_and_model_without_the_cache_s_answers(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.options import options_from, read_toml, write_toml
-from store.durable import make_folder, replace_file
+from store.filesystem import make_folder, replace_file
 
 
 class Trace:

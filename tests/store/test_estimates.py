@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from store.estimates import Signs, liveness
+from store.read.status import LivenessSigns, liveness
 
 NOW = 1_000_000_000_000
 SECOND = 1_000_000
-WORKING = Signs(
+WORKING = LivenessSigns(
     phase="run_started",
     phase_by=None,
     phase_us=NOW - 3600 * SECOND,

@@ -10,25 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import searching
-from store.connect import Reader, open_reader
+from store.database import LogReader, open_reader
 from store.errors import QueryError
-from store.event_query import EVENT_KEYS, parse_event_query
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
     LimitObserved,
-    Recorded,
+    RecordedEvent,
     RunDrained,
     TaskCompleted,
     TaskFailed,
 )
 from store.fold import MARKED
-from store.views import Stretch, events, find_events, last_seq
+from store.query import EVENT_KEYS, parse_event_query
+from store.read import history
+from store.read.history import SeqRange, find_events
+from store.read.tasks import events
+from store.tables import last_seq
 from tests.store.logs import COURSE, written
 from tests.store.samples import failed
 
-Holds = Callable[[Recorded], bool]
+Holds = Callable[[RecordedEvent], bool]
 HOSTILE = 'so "quoted" \\ 100% _done\n漢字'
 UNITS = (
     *COURSE[:-1],
@@ -39,11 +41,11 @@ UNITS = (
 STAGES = {1: "ask", 2: "ask", 3: "ask", 4: "ask", 5: "judge"}
 
 
-def _task(recorded: Recorded) -> int | None:
+def _task(recorded: RecordedEvent) -> int | None:
     return getattr(recorded.event, "task", None)
 
 
-def _failure(recorded: Recorded, error: str) -> bool:
+def _failure(recorded: RecordedEvent, error: str) -> bool:
     event = recorded.event
     return isinstance(event, AttemptFailed | TaskFailed) and event.error == error
 
@@ -95,7 +97,12 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _found(
-    conn: Reader, expression: str, stretch: Stretch, limit: int, *, is_backward: bool
+    conn: LogReader,
+    expression: str,
+    stretch: SeqRange,
+    limit: int,
+    *,
+    is_backward: bool,
 ) -> list[int]:
     """Everything that a search finds, step by step."""
     query = parse_event_query(expression)
@@ -117,7 +124,7 @@ def test_what_is_found_is_what_the_filter_says(log: Path, expression: str) -> No
     with open_reader(log) as conn:
         every = events(conn)
         fits = [each.seq for each in every if FILTERS[expression](each)]
-        whole = Stretch(1, last_seq(conn))
+        whole = SeqRange(1, last_seq(conn))
         for is_backward in (True, False):
             found = _found(conn, expression, whole, 100, is_backward=is_backward)
             assert found == fits
@@ -132,12 +139,12 @@ def test_what_is_found_is_what_the_filter_says(log: Path, expression: str) -> No
 def test_steps_of_any_length_leave_nothing_out_and_find_nothing_twice(
     log: Path, expression: str, part: tuple[int, int], step: tuple[int, int], back: bool
 ) -> None:
-    stretch = Stretch(part[0], part[0] + part[1])
+    stretch = SeqRange(part[0], part[0] + part[1])
     limit, span = step
     with open_reader(log) as conn, pytest.MonkeyPatch.context() as patch:
-        whole = Stretch(1, last_seq(conn))
+        whole = SeqRange(1, last_seq(conn))
         every = _found(conn, expression, whole, 100, is_backward=False)
-        patch.setattr(searching, "SPAN", span)
+        patch.setattr(history, "SPAN", span)
         found = _found(conn, expression, stretch, limit, is_backward=back)
     assert found == [seq for seq in every if stretch.first <= seq <= stretch.last]
 
@@ -145,18 +152,22 @@ def test_steps_of_any_length_leave_nothing_out_and_find_nothing_twice(
 def test_a_step_ends_though_nothing_was_found(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(searching, "SPAN", 10)
+    monkeypatch.setattr(history, "SPAN", 10)
     query = parse_event_query("err:Nothing")
     with open_reader(log) as conn:
-        back = find_events(conn, query, Stretch(1, 30), limit=5, is_backward=True)
-        assert (back.events, back.rest) == ((), Stretch(1, 20))
-        on = find_events(conn, query, Stretch(1, 30), limit=5, is_backward=False)
-        assert (on.events, on.rest) == ((), Stretch(11, 30))
+        back = find_events(conn, query, SeqRange(1, 30), limit=5, is_backward=True)
+        assert (back.events, back.rest) == ((), SeqRange(1, 20))
+        on = find_events(conn, query, SeqRange(1, 30), limit=5, is_backward=False)
+        assert (on.events, on.rest) == ((), SeqRange(11, 30))
         rare = parse_event_query("kind:run_finished")
-        marked = find_events(conn, rare, Stretch(1, 30), limit=5, is_backward=True)
+        marked = find_events(conn, rare, SeqRange(1, 30), limit=5, is_backward=True)
         assert not len(marked.rest)
         task = find_events(
-            conn, parse_event_query("task:2"), Stretch(1, 30), limit=9, is_backward=True
+            conn,
+            parse_event_query("task:2"),
+            SeqRange(1, 30),
+            limit=9,
+            is_backward=True,
         )
         assert not len(task.rest)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.forecast import Forecast, best_rate, forecast, left_by_stage
-from store.status import LaneCounts
+from store.read.forecast import Forecast, best_rate, forecast, left_by_stage
+from store.read.status import LaneCounts
 from store.task import TaskState
 
 NOW = 1000

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from store.errors import CorruptLog, EventsLost
-from store.heads import (
+from store.log.integrity import (
     LINE_BYTES,
     SLOT_BYTES,
     SlotFile,
     check_absent,
     check_end,
+    compare_end,
     heads_path,
-    look_at_end,
     open_slots,
     read_head,
 )
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from tests.store.logs import create, edit, reopen
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply, started
@@ -83,11 +83,11 @@ async def test_what_is_acknowledged_is_noted_before_anybody_hears_of_it(
             head = read_head(path)
             assert head is not None
             assert (head.seq, head.epoch, head.closed) == (seq, 1, False)
-            assert look_at_end(path).acknowledged == seq
+            assert compare_end(path).acknowledged == seq
     head = read_head(path)
     assert head is not None
     assert head.closed
-    assert look_at_end(path).sentence == "all 2 acknowledged events are in log.db"
+    assert compare_end(path).sentence == "all 2 acknowledged events are in log.db"
 
 
 async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
@@ -95,7 +95,7 @@ async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
 ) -> None:
     await _written(path)
     _kept(path, seq=6)
-    end = look_at_end(path)
+    end = compare_end(path)
     assert (end.events, end.acknowledged, end.missing) == (6, 11, 5)
     for _ in range(2):  # being refused changes nothing
         with pytest.raises(EventsLost, match="6, but 11 were acknowledged: 5 are miss"):
@@ -104,8 +104,8 @@ async def test_a_log_that_lost_its_end_is_opened_only_by_who_accepts_that(
         path, clock=FakeClock(), owner="me", accept_loss=True
     ) as log:
         assert log.lost == 5
-        assert look_at_end(path).acknowledged == 6
-    assert not look_at_end(path).is_lost
+        assert compare_end(path).acknowledged == 6
+    assert not compare_end(path).is_lost
     async with await reopen(path) as log:
         assert log.lost == 0
 
@@ -115,7 +115,7 @@ async def test_another_event_in_the_place_of_the_last_one_is_noticed(
 ) -> None:
     await _written(path)
     edit(path, "DROP TRIGGER chain_no_update", "UPDATE chain SET h = zeroblob(32)")
-    assert look_at_end(path).is_changed
+    assert compare_end(path).is_changed
     with pytest.raises(EventsLost, match=r"event 11 of log\.db, the last one ackn"):
         await reopen(path)
 
@@ -124,7 +124,7 @@ async def test_a_killed_log_without_its_wal_is_refused_and_not_begun_anew(
     path: Path,
 ) -> None:
     log = await _killed(path)
-    assert look_at_end(log).acknowledged == 5
+    assert compare_end(log).acknowledged == 5
     log.with_name("log.db-wal").unlink()
     with pytest.raises(EventsLost, match=r"5 events were acknowledged .*log\.db-wal"):
         check_end(log, accept_loss=True)
@@ -157,13 +157,13 @@ async def test_whatever_becomes_of_the_sidecar_a_sound_log_is_opened(
             sidecar.write_bytes(b"")
         case _:
             sidecar.write_bytes(b"\xff" * 5000)
-    end = look_at_end(path)
+    end = compare_end(path)
     assert (end.acknowledged, end.is_lost) == (None, False)
     assert "log.heads" in end.sentence
     check_absent(path)
     async with await reopen(path):
-        assert look_at_end(path).acknowledged == 11
-    assert look_at_end(path).acknowledged == 11
+        assert compare_end(path).acknowledged == 11
+    assert compare_end(path).acknowledged == 11
 
 
 async def test_the_sidecar_of_another_log_is_no_proof_and_no_excuse(
@@ -192,7 +192,7 @@ async def test_one_torn_slot_leaves_the_other(path: Path) -> None:
         head = read_head(path)
         assert head is not None
         seqs.add((head.seq, head.closed))
-        assert not look_at_end(path).is_lost
+        assert not compare_end(path).is_lost
     assert len(whole) == SLOT_BYTES + LINE_BYTES
     assert seqs == {(11, True), (11, False)}
 
@@ -225,14 +225,14 @@ async def test_a_sidecar_that_cannot_be_written_fails_nothing(path: Path) -> Non
     ) as log:
         for _ in range(5):
             await log.append(RUN_STARTED)
-    end = look_at_end(path)
+    end = compare_end(path)
     assert (end.events, end.acknowledged, end.is_lost) == (5, 2, False)
 
 
 async def test_where_no_sidecar_can_be_made_the_log_is_as_good(path: Path) -> None:
     heads_path(path).mkdir()
     await _written(path)
-    assert look_at_end(path).acknowledged is None
+    assert compare_end(path).acknowledged is None
 
 
 async def test_pages_of_different_ages_are_noticed_on_opening(path: Path) -> None:

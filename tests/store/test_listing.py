@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.events import Entry, Event
 from store.query import parse_query
-from store.views import Order, changed_tasks, last_seq, list_tasks, open_reader, tasks
+from store.read.tasks import TaskOrder, changed_tasks, list_tasks, tasks
+from store.tables import last_seq
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, plan_first, started
 from tests.store.samples import reply as answer
 
 
 def _whole(
-    conn: sqlite3.Connection, expression: str, order: Order, limit: int
+    conn: sqlite3.Connection, expression: str, order: TaskOrder, limit: int
 ) -> list[int]:
     query = parse_query(expression)
     step = list_tasks(conn, query, order, limit=limit)
@@ -33,7 +35,7 @@ def test_a_list_by_number_is_what_the_filter_lets_through(
     path: Path, expression: str, limit: int
 ) -> None:
     with open_reader(written(path, *COURSE)) as reader:
-        found = _whole(reader, expression, Order.NUMBER, limit)
+        found = _whole(reader, expression, TaskOrder.NUMBER, limit)
         rows = tasks(reader, parse_query(expression))
     assert found == [row.task for row in rows]
 
@@ -41,7 +43,7 @@ def test_a_list_by_number_is_what_the_filter_lets_through(
 @pytest.mark.parametrize("limit", [1, 2, 100])
 def test_the_newest_first_is_what_changed_last(path: Path, limit: int) -> None:
     with open_reader(written(path, *COURSE)) as reader:
-        found = _whole(reader, "-state:skipped", Order.NEWEST, limit)
+        found = _whole(reader, "-state:skipped", TaskOrder.NEWEST, limit)
         rows = tasks(reader, parse_query("-state:skipped"))
     newest = sorted(rows, key=lambda row: (row.updated_seq, row.task), reverse=True)
     assert found == [row.task for row in newest]
@@ -49,9 +51,9 @@ def test_the_newest_first_is_what_changed_last(path: Path, limit: int) -> None:
 
 def test_a_top_list_begins_with_the_most(path: Path) -> None:
     with open_reader(written(path, *COURSE)) as reader:
-        assert _whole(reader, "", Order.DEAREST, 1) == [3, 1]
-        assert _whole(reader, "", Order.MOST_TRIED, 1) == [2, 3, 1, 5]
-        assert set(_whole(reader, "", Order.SLOWEST, 1)) == {1, 3}
+        assert _whole(reader, "", TaskOrder.DEAREST, 1) == [3, 1]
+        assert _whole(reader, "", TaskOrder.MOST_TRIED, 1) == [2, 3, 1, 5]
+        assert set(_whole(reader, "", TaskOrder.SLOWEST, 1)) == {1, 3}
 
 
 def test_a_plain_list_of_any_length_holds_no_numbers_in_memory(path: Path) -> None:

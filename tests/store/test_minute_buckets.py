@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.events import LimitObserved
-from store.testing import START_US
-from store.views import (
+from store.read.history import (
     heartbeat_us,
-    last_seq,
     limits_observed,
     minute_buckets,
-    minutes,
-    open_reader,
     running_now,
     sent_before,
-    status,
 )
+from store.read.live import minutes
+from store.read.status import status
+from store.tables import last_seq
+from store.testing import START_US
 from tests.store.logs import COURSE, edit, written
 
 MINUTE = START_US // 60_000_000

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from store.database import LogReader, open_reader
 from store.errors import NoSuchMoment
-from store.moment import absences, moment_at, moment_named, moment_of
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.status import scorings
 from store.testing import START_US, FakeClock
-from store.views import Reader, open_reader, scorings
+from store.time_travel import absences, moment_at, moment_named, moment_of
 from tests.store.logs import SCORED, taken_up_again, written
 from tests.store.samples import RUN_STARTED
 
@@ -23,13 +24,13 @@ MUCH_LATER_US = START_US + 10_000 * S
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogReader]:
     path = taken_up_again(tmp_path_factory.mktemp("run") / "log.db")
     with open_reader(path) as reader:
         yield reader
 
 
-def test_a_number_is_that_event_at_its_own_time(reader: Reader) -> None:
+def test_a_number_is_that_event_at_its_own_time(reader: LogReader) -> None:
     moment = moment_named(reader, "2", MUCH_LATER_US)
     assert (moment.seq, moment.at_us) == (2, START_US + 10 * S)
     assert moment.is_alive
@@ -50,13 +51,13 @@ def test_a_number_is_that_event_at_its_own_time(reader: Reader) -> None:
     ],
 )
 def test_a_time_is_the_last_event_by_then(
-    reader: Reader, name: str, seq: int, seconds: float
+    reader: LogReader, name: str, seq: int, seconds: float
 ) -> None:
     moment = moment_named(reader, name, MUCH_LATER_US)
     assert (moment.seq, moment.at_us) == (seq, START_US + round(seconds * S))
 
 
-def test_what_was_scored_later_does_not_move_the_end(reader: Reader) -> None:
+def test_what_was_scored_later_does_not_move_the_end(reader: LogReader) -> None:
     assert len(scorings(reader)) == 1
     assert moment_named(reader, "-0s", MUCH_LATER_US).at_us == END_US
 
@@ -81,7 +82,7 @@ def test_what_was_scored_later_does_not_move_the_end(reader: Reader) -> None:
     ],
 )
 def test_what_is_no_moment_of_the_run_is_refused(
-    reader: Reader, name: str, sentence: str
+    reader: LogReader, name: str, sentence: str
 ) -> None:
     with pytest.raises(NoSuchMoment, match=sentence):
         moment_named(reader, name, MUCH_LATER_US)
@@ -100,7 +101,7 @@ def test_what_is_no_moment_of_the_run_is_refused(
     ],
 )
 def test_who_recorded_more_later_was_at_work(
-    reader: Reader, seconds: int, is_alive: bool, beat_s: int
+    reader: LogReader, seconds: int, is_alive: bool, beat_s: int
 ) -> None:
     moment = moment_at(reader, START_US + seconds * S)
     assert (moment.is_alive, moment.beat_us) == (is_alive, START_US + beat_s * S)
@@ -146,7 +147,7 @@ def test_a_process_that_is_there_now_was_there_since(tmp_path: Path) -> None:
     assert held.beat_us == held.at_us
 
 
-def test_nobody_was_there_between_two_processes(reader: Reader) -> None:
+def test_nobody_was_there_between_two_processes(reader: LogReader) -> None:
     assert absences(reader) == (
         (START_US + 30 * S, START_US + 110 * S),
         (END_US, END_US + 3600 * S),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.mounts import is_network, kind_at, network_problem
+from store.filesystem import is_network, kind_at, network_problem
 from tests.processes import environment, siftlog
 
 
@@ -106,7 +106,7 @@ def test_disks_of_this_machine_and_the_unknown_are_not(kind: str) -> None:
 def test_without_a_table_nothing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("store.mounts.MOUNTINFO", tmp_path / "absent")
+    monkeypatch.setattr("store.filesystem.MOUNTINFO", tmp_path / "absent")
     assert network_problem(tmp_path) is None
 
 
@@ -115,8 +115,8 @@ def _on_nfs(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     table = cwd.with_name("mountinfo")
     table.write_text(f"{_line('/', 'ext4')}\n{_line(str(cwd), 'nfs4')}\n")
     code = (
-        "import pathlib, sys, store.mounts, runner.cli.main as cli\n"
-        f"store.mounts.MOUNTINFO = pathlib.Path({str(table)!r})\n"
+        "import pathlib, sys, store.filesystem, runner.cli.main as cli\n"
+        f"store.filesystem.MOUNTINFO = pathlib.Path({str(table)!r})\n"
         "sys.exit(cli.main())"
     )
     return subprocess.run(

@@ -7,15 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from store.views import (
-    error_counts,
-    failures,
-    mean_costs,
-    model_calls,
-    open_reader,
-    status,
-    usage_counts,
-)
+from store.database import open_reader
+from store.read.status import status
+from store.read.tasks import mean_costs, model_calls
+from store.read.usage import error_counts, failures, usage_counts
 from tests.store.logs import COURSE, edit, reopen, written
 
 #: What version 3 of the projections did not have.

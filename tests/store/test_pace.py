@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from store.sqlite import SqliteLog
+from store.database import open_reader
+from store.log.sqlite import SqliteLog
+from store.read.live import live_status
 from store.testing import START_US, FakeClock
-from store.views import open_reader, present
 from tests.store.samples import RUN_STARTED, completed, plan, reply, started, task
 
 MINUTE_S = 60
@@ -41,7 +42,7 @@ def _pace(path: Path, ended: Sequence[int], idle_s: float = 0) -> float | None:
 
     asyncio.run(work())
     with open_reader(path) as reader:
-        return present(reader, clock.now_us(), is_held=True).rate
+        return live_status(reader, clock.now_us(), is_held=True).rate
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from store.estimates import liveness
+from store.database import open_reader
 from store.events import RunPaused
-from store.pauses import Pause, paused_by
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.status import Pause, liveness, paused_by, status
 from store.testing import START_US, FakeClock
-from store.views import open_reader, status
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, plan, started, task
 

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from store.database import SQL, LogReader, open_reader
 from store.errors import StoreError
 from store.events import Entry
-from store.moment import moment_of
-from store.prefix import Prefix
-from store.sqlite import SqliteLog
-from store.statements import SQL
+from store.log.sqlite import SqliteLog
+from store.read.status import status
+from store.read.tasks import events
+from store.tables import last_seq, payload
 from store.testing import FakeClock
-from store.views import Reader, events, last_seq, open_reader, payload, status
+from store.time_travel import LogPrefix, moment_of
 from tests.store.logs import COURSE, written
 from tests.store.looks import Seen, seen
 from tests.store.samples import courses
@@ -59,14 +60,14 @@ def test_every_prefix_is_what_was_live(
     path = tmp_path_factory.mktemp("log") / "log.db"
     sizes = data.draw(st.lists(st.integers(1, 5), min_size=1), label="units")
     looks = lived(path, entries, (sizes[n % len(sizes)] for n in range(10_000)))
-    with open_reader(path) as whole, Prefix(path) as moving:
+    with open_reader(path) as whole, LogPrefix(path) as moving:
         for seq, look in looks.items():
             moment = moment_of(whole, seq)
             assert moving.move_to(moment)
             with moving.open_reader() as reader:
                 assert seen(reader) == look
         at = data.draw(st.sampled_from(sorted(looks)), label="at once")
-        with Prefix(path) as fresh:
+        with LogPrefix(path) as fresh:
             assert fresh.move_to(moment_of(whole, at))
             with fresh.open_reader() as reader:
                 assert seen(reader) == looks[at]
@@ -77,14 +78,14 @@ def path(tmp_path: Path) -> Path:
     return written(tmp_path / "log.db", *COURSE)
 
 
-def at(path: Path, seq: int, prefix: Prefix) -> Reader:
+def at(path: Path, seq: int, prefix: LogPrefix) -> LogReader:
     with open_reader(path) as whole:
         prefix.move_to(moment_of(whole, seq))
     return prefix.open_reader()
 
 
 def test_nothing_later_can_be_seen_and_what_is_there_has_its_body(path: Path) -> None:
-    with Prefix(path) as prefix, at(path, 4, prefix) as reader:
+    with LogPrefix(path) as prefix, at(path, 4, prefix) as reader:
         assert last_seq(reader) == 4
         assert [row.seq for row in events(reader, after=2)] == [3, 4]
         assert payload(reader, 4) == b"one"
@@ -93,7 +94,7 @@ def test_nothing_later_can_be_seen_and_what_is_there_has_its_body(path: Path) ->
 
 
 def test_a_reader_follows_its_prefix(path: Path) -> None:
-    with Prefix(path) as prefix, at(path, 3, prefix) as reader:
+    with LogPrefix(path) as prefix, at(path, 3, prefix) as reader:
         before = status(reader).tasks.completed
         at(path, 5, prefix).close()
         assert (before, status(reader).tasks.completed) == (0, 1)
@@ -101,7 +102,7 @@ def test_a_reader_follows_its_prefix(path: Path) -> None:
 
 def test_a_look_back_writes_nothing(path: Path) -> None:
     before = hashlib.sha256(path.read_bytes()).digest()
-    with Prefix(path) as prefix, at(path, 4, prefix) as reader:
+    with LogPrefix(path) as prefix, at(path, 4, prefix) as reader:
         for statement in ("DELETE FROM main.counts", "DELETE FROM log.counts"):
             with pytest.raises(sqlite3.OperationalError, match="readonly"):
                 reader.execute(statement)
@@ -109,7 +110,7 @@ def test_a_look_back_writes_nothing(path: Path) -> None:
 
 
 def test_a_move_that_is_not_wanted_any_more_leaves_everything(path: Path) -> None:
-    with Prefix(path) as prefix, at(path, 3, prefix) as reader:
+    with LogPrefix(path) as prefix, at(path, 3, prefix) as reader:
         before = seen(reader)
         with open_reader(path) as whole:
             moment = moment_of(whole, last_seq(whole))
@@ -119,12 +120,12 @@ def test_a_move_that_is_not_wanted_any_more_leaves_everything(path: Path) -> Non
 
 def test_what_was_saved_is_moved_on_from_there(path: Path, tmp_path: Path) -> None:
     saved = tmp_path / "saved.db"
-    with Prefix(path) as prefix:
+    with LogPrefix(path) as prefix:
         at(path, 4, prefix).close()
         prefix.save(saved)
         with at(path, 9, prefix) as reader:
             expected = seen(reader)
-    with Prefix(path, saved=saved) as again:
+    with LogPrefix(path, saved=saved) as again:
         assert again.seq == 4
         with at(path, 9, again) as reader:
             assert seen(reader) == expected
@@ -136,13 +137,13 @@ def test_its_files_are_gone_when_it_is_closed(
     room = tmp_path / "room"
     room.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(room))
-    with Prefix(path):
+    with LogPrefix(path):
         assert list(room.iterdir())
     assert not list(room.iterdir())
 
 
 def test_pages_of_a_prefix_are_found_by_key_as_those_of_a_log_are(path: Path) -> None:
-    with Prefix(path) as prefix, at(path, 9, prefix) as reader:
+    with LogPrefix(path) as prefix, at(path, 9, prefix) as reader:
         for name, values in (
             ("last_seq", ()),
             ("tail", ()),
@@ -162,4 +163,4 @@ def test_without_room_there_is_a_sentence(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(StoreError, match="TMPDIR"):
-        Prefix(path)
+        LogPrefix(path)

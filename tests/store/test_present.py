@@ -10,16 +10,15 @@ import pytest
 
 from runner.cli.foretold import forecast_json, forecast_lines
 from runner.cli.stand import status_json
-from store.present import Present, is_working
+from store.database import open_reader
+from store.read.live import LiveStatus, MinuteRow, is_working, live_status
+from store.read.status import Heartbeat
 from store.runs import RunFolder
-from store.status import Heartbeat
 from store.testing import START_US
-from store.views import MinuteRow, open_reader, present
 from tests.store.logs import COURSE, written
 from tests.store.samples import plan, task
-from tui.drawing.words import eta
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot
+from tui.render.sentences import eta
+from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 MINUTE_US = 60_000_000
 MINUTES = 6
@@ -41,12 +40,12 @@ def _minute(t: int, n: int) -> MinuteRow:
 
 
 @pytest.fixture
-def busy(tmp_path: Path) -> Present:
+def busy(tmp_path: Path) -> LiveStatus:
     """A run in its seventh minute, with 40 completed in each whole one."""
     more = [task(number) for number in range(6, 86)]
     path = written(tmp_path / "log.db", *COURSE[:7], [plan(more, first=6)])
     with open_reader(path) as reader:
-        seen = present(reader, START_US, is_held=True)
+        seen = live_status(reader, START_US, is_held=True)
     now_us = START_US + (MINUTES + 1) * MINUTE_US
     first = START_US // MINUTE_US + 1
     status = replace(
@@ -59,7 +58,7 @@ def busy(tmp_path: Path) -> Present:
     return replace(seen, status=status, rows=rows, now_us=now_us)
 
 
-def test_rates_are_of_whole_minutes_and_the_end_follows(busy: Present) -> None:
+def test_rates_are_of_whole_minutes_and_the_end_follows(busy: LiveStatus) -> None:
     assert (busy.state, busy.recent_minutes, busy.rate) == ("live", 5, 40.0)
     assert busy.cost_an_hour == pytest.approx(24.0)
     told = busy.forecast
@@ -71,7 +70,7 @@ def test_rates_are_of_whole_minutes_and_the_end_follows(busy: Present) -> None:
     assert busy.comes_to_usd.expected == pytest.approx(2.0 + 0.01 * stage.left)
 
 
-def test_programs_and_people_are_told_the_same_end(busy: Present) -> None:
+def test_programs_and_people_are_told_the_same_end(busy: LiveStatus) -> None:
     told, shown = busy.forecast, forecast_json(busy)
     assert told is not None
     assert told.seconds is not None
@@ -87,7 +86,7 @@ def test_programs_and_people_are_told_the_same_end(busy: Present) -> None:
     assert (as_json["tasks_a_minute"], as_json["schema"]) == (40.0, 2)
 
 
-def test_what_holds_still_has_no_end(busy: Present) -> None:
+def test_what_holds_still_has_no_end(busy: LiveStatus) -> None:
     held = replace(busy.status.signs, paused_by="ops")
     paused = replace(busy, status=replace(busy.status, signs=held))
     assert paused.state == "paused"
@@ -96,14 +95,14 @@ def test_what_holds_still_has_no_end(busy: Present) -> None:
     assert forecast_lines(paused) == []
 
 
-def test_too_few_tasks_say_how_many_are_wanting(busy: Present) -> None:
+def test_too_few_tasks_say_how_many_are_wanting(busy: LiveStatus) -> None:
     young = replace(busy, rows=[_minute(busy.now_us // MINUTE_US - 1, 3)])
     assert young.forecast is not None
     assert forecast_json(young) is not None
     assert "needs more ended tasks: 27" in forecast_lines(young)[1]
 
 
-def test_the_monitor_shows_what_the_verb_says(busy: Present, tmp_path: Path) -> None:
+def test_the_monitor_shows_what_the_verb_says(busy: LiveStatus, tmp_path: Path) -> None:
     class Clock:
         def now_us(self) -> int:
             return busy.now_us
@@ -116,7 +115,7 @@ def test_the_monitor_shows_what_the_verb_says(busy: Present, tmp_path: Path) -> 
 
     with RunSource(RunFolder(tmp_path), Clock()) as source:
         seen = source.look()
-    assert isinstance(seen, Snapshot)
+    assert isinstance(seen, RunSnapshot)
     facts = replace(seen.facts, status=busy.status, minutes=tuple(busy.rows))
     shown = replace(seen, facts=facts, is_alive=True)
     assert shown.forecast == busy.forecast

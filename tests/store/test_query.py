@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store import projections
+from store import tables
+from store.database import script
 from store.errors import QueryError
 from store.events import Event, TaskFailed, TaskSkipped, TasksPlanned
 from store.fold import Fold
+from store.fold_state import RunState
 from store.query import Query, parse_query
-from store.run_state import RunState
-from store.statements import script
-from store.views import count_tasks, tasks
+from store.read.tasks import count_tasks, tasks
 from tests.store.samples import answered, completed, failed, started, task
 
 PLAN = [
@@ -60,7 +60,7 @@ def conn() -> Iterator[sqlite3.Connection]:
         for name in ("schema", "projections", "indexes"):
             for statement in script(name):
                 conn.execute(statement)
-        projections.write(conn, fold, 99)
+        tables.write_fold(conn, fold, 99)
         yield conn
 
 

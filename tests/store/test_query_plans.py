@@ -8,9 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from store.event_query import parse_event_query
-from store.query import parse_query
-from store.statements import SQL
+from store.database import SQL
+from store.query import parse_event_query, parse_query
 
 #: Queries of `status`, `tasks` and the log, each with parameters of the right number.
 PLANNED: dict[str, tuple[object, ...]] = {
@@ -72,7 +71,7 @@ PLANNED: dict[str, tuple[object, ...]] = {
 def large() -> Iterator[sqlite3.Connection]:
     """Tables that are large enough for an index to matter, without their content."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
-        from store.statements import script  # noqa: PLC0415 - the schema, for one test
+        from store.database import script  # noqa: PLC0415 - the schema, for one test
 
         for name in ("schema", "projections", "indexes"):
             for statement in script(name):

@@ -11,23 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from store import connect
+from store import database
+from store.database import open_reader
 from store.errors import NoSuchRun, StoreError
+from store.log.sqlite import SqliteLog
+from store.read.status import status
 from store.runs import list_runs
-from store.sqlite import SqliteLog
+from store.tables import last_seq
 from store.testing import FakeClock
-from store.views import (
-    last_seq,
-    open_reader,
-    status,
-)
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, written
-from tests.store.samples import (
-    RUN_STARTED,
-    plan,
-    task,
-)
+from tests.store.samples import RUN_STARTED, plan, task
 
 
 def test_a_log_that_is_not_there_yet_is_a_sentence(tmp_path: Path) -> None:
@@ -105,7 +99,7 @@ def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
             raise AssertionError
 
     def look_at_a_large_one() -> None:
-        connect.COPY_BYTES = 10
+        database.COPY_BYTES = 10
         with pytest.raises(StoreError, match="too large"):
             open_reader(folder / "log.db")
 
@@ -118,9 +112,9 @@ def test_a_log_in_a_read_only_folder_is_read_and_nothing_left_behind(
 
 
 def test_a_folder_that_can_keep_a_log_has_no_problem(tmp_path: Path) -> None:
-    assert connect.wal_problem(tmp_path) is None
+    assert database.wal_problem(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
-    problem = connect.wal_problem(tmp_path / "nowhere")
+    problem = database.wal_problem(tmp_path / "nowhere")
     assert problem is not None
     assert "another folder" in problem
 
@@ -132,9 +126,9 @@ def test_a_log_that_cannot_be_copied_for_a_look_is_told(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     (tmp_path / "log.db").touch()
-    monkeypatch.setattr(connect.shutil, "copyfile", refuse)
+    monkeypatch.setattr(database.shutil, "copyfile", refuse)
     with pytest.raises(StoreError, match=r"No space left.*make room for temporary"):
-        connect._look_at_copy(tmp_path / "log.db")
+        database._look_at_copy(tmp_path / "log.db")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +145,7 @@ def test_what_sqlite_could_not_do_is_told_with_the_next_step(
 ) -> None:
     error = sqlite3.OperationalError("it failed")
     error.sqlite_errorcode = code
-    assert told in str(connect.unreadable(Path("log.db"), error))
+    assert told in str(database.unreadable(Path("log.db"), error))
 
 
 def test_a_folder_that_may_not_be_entered_hides_no_other_run(

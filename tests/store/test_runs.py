@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
-from store.lock import WriterLock
-from store.runs import RunFolder, list_runs, resolve
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.runs import RunFolder, WriterLock, list_runs, resolve
 from store.testing import FakeClock
 
 

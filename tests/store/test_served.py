@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from store.database import open_reader
 from store.events import AttemptAnswered, AttemptStarted, Entry, Event, TasksPlanned
-from store.manifest import PlannedTask, manifest_bytes
-from store.replies import ServedCount
-from store.served import Served, differs
+from store.read.status import Status, status
+from store.read.usage import ServedCount
+from store.served import ServedBy, charge_differs
+from store.task import PlannedTask, manifest_bytes
 from store.verify import verify
-from store.views import Status, open_reader, status
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -49,7 +50,7 @@ def answer(task: int, **given: object) -> AttemptAnswered:
 
 def test_a_run_that_several_builds_served_says_so(tmp_path: Path) -> None:
     served = [
-        Served(model="m-1", fingerprint=f"fp_{n % 2}", tier="flex") for n in range(3)
+        ServedBy(model="m-1", fingerprint=f"fp_{n % 2}", tier="flex") for n in range(3)
     ]
     found = stand(
         tmp_path / "log.db",
@@ -68,7 +69,7 @@ def test_a_run_that_several_builds_served_says_so(tmp_path: Path) -> None:
 def test_a_name_for_each_answer_does_not_fill_the_tables(tmp_path: Path) -> None:
     (found,) = stand(
         tmp_path / "log.db",
-        *(answer(n, served=Served(fingerprint=f"fp_{n}")) for n in range(1, 301)),
+        *(answer(n, served=ServedBy(fingerprint=f"fp_{n}")) for n in range(1, 301)),
     ).served
     assert len(found.answers) == 201
     assert found.answers[""] == 100
@@ -90,7 +91,7 @@ def test_what_a_usage_leaves_open_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_charge_that_is_rounded_is_the_same() -> None:
-    assert not differs(0.0100001, 0.01)
-    assert not differs(0.0, 0.0)
-    assert differs(0.01, 0.0102)
-    assert differs(0.0, 0.001)
+    assert not charge_differs(0.0100001, 0.01)
+    assert not charge_differs(0.0, 0.0)
+    assert charge_differs(0.01, 0.0102)
+    assert charge_differs(0.0, 0.001)

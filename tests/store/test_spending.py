@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.events import (
     AttemptsAbandoned,
     CommandAccepted,
@@ -18,11 +19,11 @@ from store.events import (
     Event,
     RunResumed,
 )
-from store.spending import Spending, dollars, spending
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.status import status
+from store.read.usage import Spending, dollars, spending
 from store.task import pico, usd
 from store.testing import FakeClock
-from store.views import open_reader, status
 from tests.store.samples import (
     RUN_STARTED,
     answered,

@@ -1,7 +1,5 @@
 """What only the log on disk can get wrong: opening, fencing, a full disk, order."""
 
-# ruff: noqa: ASYNC240 - the files are tiny, and nothing else runs
-
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import connect
+from store.database import connect, open_reader
 from store.errors import (
     CorruptLog,
     Fenced,
@@ -23,19 +21,16 @@ from store.errors import (
     StoreError,
 )
 from store.events import Entry
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.status import status
+from store.read.tasks import events, parts
 from store.testing import FakeClock
 from store.verify import verify
-from store.views import events, open_reader, parts, status
 from tests.store.logs import create, edit, refused, reopen
-from tests.store.samples import (
-    RUN_STARTED,
-    blob,
-    completed,
-    plan_first,
-    reply,
-    started,
-)
+from tests.store.samples import RUN_STARTED, blob, completed, plan_first, reply, started
+
+# ruff: noqa: ASYNC240 - the files are tiny, and nothing else runs
+
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,22 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from store import committer
-from store import sqlite as sqlite_log
-from store.errors import (
-    IllegalMove,
-    LogBehind,
-    LogClosed,
-)
+from store.database import open_reader
+from store.errors import IllegalMove, LogBehind, LogClosed
 from store.events import Entry, LimitObserved
-from store.sqlite import SqliteLog
-from store.views import events, open_reader
+from store.log import sqlite as sqlite_log
+from store.log import writer
+from store.log.sqlite import SqliteLog
+from store.read.tasks import events
 from tests.store.logs import create, edit, refused
-from tests.store.samples import (
-    RUN_STARTED,
-    plan_first,
-    started,
-)
+from tests.store.samples import RUN_STARTED, plan_first, started
 
 pytestmark = pytest.mark.asyncio
 
@@ -54,7 +47,7 @@ async def test_a_mistake_of_our_own_is_told_and_never_waited_for(
         raise AttributeError("no such thing")
 
     log = await create(path)
-    monkeypatch.setattr("store.projections.write", mistaken)
+    monkeypatch.setattr("store.tables.write_fold", mistaken)
     with pytest.raises(LogClosed, match="report it") as caught:
         await log.append(RUN_STARTED)
     assert isinstance(caught.value.__cause__, AttributeError)
@@ -83,7 +76,7 @@ async def _append(log: SqliteLog, number: int) -> None:
 async def test_a_batch_is_bounded_and_the_rest_follows(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "BATCH_EVENTS", 10)
+    monkeypatch.setattr(writer, "BATCH_EVENTS", 10)
     async with await create(path) as log:
         await log.append(RUN_STARTED, plan_first(95))
         async with asyncio.TaskGroup() as group:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import store
-from store.statements import SQL, named, script
-from store.union.statements import UNION
+from store.database import SQL, UNION, named, script
 
 STORE = Path(store.__file__).parent
 SOURCES = {path: path.read_text("utf-8") for path in sorted(STORE.rglob("*.py"))}

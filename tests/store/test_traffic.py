@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import connect
-from store.testing import START_US
-from store.views import (
+from store.database import connect, open_reader
+from store.read.live import (
     completed_by_minute,
     data_version,
     latencies,
     minutes,
     oldest_in_flight,
-    one_moment,
-    open_reader,
-    status,
+    read_transaction,
 )
+from store.read.status import status
+from store.testing import START_US
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, plan_first, started
 
@@ -61,7 +60,7 @@ def test_what_others_commit_is_noticed_and_not_seen_within_one_moment(
     with open_reader(path) as reader:
         before = data_version(reader)
         assert data_version(reader) == before
-        with one_moment(reader):
+        with read_transaction(reader):
             told = status(reader)
             other = connect(path)
             other.execute("UPDATE heartbeat SET at_us = 7")

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from store.database import SQL, open_reader
 from store.events import Entry
-from store.rebuild import rebuild
-from store.sqlite import SqliteLog
-from store.statements import SQL
+from store.log.opening import rebuild
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock
-from store.verify import TABLES, Report, verify
-from store.views import open_reader
+from store.verify import TABLES, VerifyReport, verify
 from tests.store.samples import (
     RUN_STARTED,
     answered,
@@ -56,7 +55,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def checked(path: Path) -> Report:
+def checked(path: Path) -> VerifyReport:
     with open_reader(path) as reader:
         return verify(reader)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.errors import NotALog
 from store.events import (
     AttemptsAbandoned,
@@ -19,35 +20,16 @@ from store.events import (
     TasksPlanned,
     TasksReopened,
 )
-from store.heads import heads_path
-from store.sqlite import SqliteLog
+from store.log.integrity import heads_path
+from store.log.sqlite import SqliteLog
+from store.read.status import run_started, scorings, status
+from store.read.tasks import attempts, events, model_calls, tasks
+from store.scoring import families
+from store.tables import last_seq, payload, planned_seq, reply, task_events
 from store.task import TaskState
 from store.testing import FakeClock
-from store.views import (
-    attempts,
-    events,
-    families,
-    last_seq,
-    model_calls,
-    open_reader,
-    payload,
-    planned_seq,
-    reply,
-    run_started,
-    scorings,
-    status,
-    task_events,
-    tasks,
-)
 from tests.store.logs import COURSE, written
-from tests.store.samples import (
-    RUN_STARTED,
-    completed,
-    failed,
-    plan,
-    started,
-    task,
-)
+from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 
 
@@ -240,8 +222,8 @@ def test_families_are_the_same_however_they_are_paged(
     units = [[RUN_STARTED, plan(first)], [plan(later, first=21)], *answers]
     with open_reader(written(path, *units)) as reader:
         whole = list(families(reader))
-        monkeypatch.setattr("store.replay.FAMILIES", 3)
-        monkeypatch.setattr("store.replay.REPLIES", 2)
+        monkeypatch.setattr("store.scoring.FAMILIES", 3)
+        monkeypatch.setattr("store.scoring.REPLIES", 2)
         assert list(families(reader)) == whole
     assert len(whole) == 80
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui.sources.child import ChildFailed, Record
+from tui.sources.command import CommandFailed, Record
 
 
 def metric(**changed: Any) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def record(*pairs: dict[str, Any], **changed: Any) -> Record:
 class FakeChild:
     """Answers with what it is given, or fails, as soon as it may."""
 
-    answer: list[Record] | ChildFailed = field(default_factory=list)
+    answer: list[Record] | CommandFailed = field(default_factory=list)
     asked: list[tuple[str, ...]] = field(default_factory=list)
     may: asyncio.Event = field(default_factory=asyncio.Event)
     stopped: int = 0
@@ -89,7 +89,7 @@ class FakeChild:
         except asyncio.CancelledError:
             self.stopped += 1
             raise
-        if isinstance(self.answer, ChildFailed):
+        if isinstance(self.answer, CommandFailed):
             raise self.answer
         return self.answer
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from store.errors import StoreError
-from store.event_query import EventQuery
-from store.events import AttemptFailed, Event, Recorded
-from store.views import Found, Stretch
+from store.events import AttemptFailed, Event, RecordedEvent
+from store.query import EventQuery
+from store.read.history import EventMatches, SeqRange
 from tests.store.samples import answered, completed, failed, started
 from tui.sources.events import Tip
 from tui.sources.tasks import Names
@@ -20,7 +20,7 @@ SPAN = 20_000
 _NAMES = ("attempt_started", "attempt_answered", "attempt_failed", "task_completed")
 
 
-def event(seq: int, message: str = "too many requests") -> Recorded:
+def event(seq: int, message: str = "too many requests") -> RecordedEvent:
     """The event of a number; one in ten thousand is a failure of another class."""
     task, what = divmod(seq, 4)
     if seq % 10_000 == 0:
@@ -32,7 +32,7 @@ def event(seq: int, message: str = "too many requests") -> Recorded:
             failed(task, message=message),
             completed(task),
         )[what]
-    return Recorded(
+    return RecordedEvent(
         seq=seq,
         ts_us=NOW_US + seq * _US_PER_DAY // PER_DAY,
         epoch=1,
@@ -51,7 +51,7 @@ class FakeEvents:
         self.is_alive = True
         self.trouble: StoreError | None = None
         self.is_closed = False
-        self.found: list[Stretch] = []  #: what was looked at, step by step
+        self.found: list[SeqRange] = []  #: what was looked at, step by step
         self.steps: int | None = None  #: after so many steps nothing is answered
 
     @property
@@ -68,15 +68,15 @@ class FakeEvents:
         return Tip(seq=self.seq, phase=self.phase, is_alive=self.is_alive)
 
     async def find(
-        self, query: EventQuery, stretch: Stretch, *, limit: int, is_backward: bool
-    ) -> Found:
+        self, query: EventQuery, stretch: SeqRange, *, limit: int, is_backward: bool
+    ) -> EventMatches:
         if self.trouble is not None:
             raise self.trouble
         if self.steps is not None and len(self.found) >= self.steps:
             await asyncio.Event().wait()
         span = range(stretch.first, stretch.last + 1)
         part = span[-SPAN:] if is_backward else span[:SPAN]
-        found: list[Recorded] = []
+        found: list[RecordedEvent] = []
         end = part[0] if is_backward else part[-1]
         for seq in reversed(part) if is_backward else part:
             if self._fits(query, seq):
@@ -85,11 +85,13 @@ class FakeEvents:
                     end = seq
                     break
         if is_backward:
-            looked, rest = Stretch(end, stretch.last), Stretch(stretch.first, end - 1)
+            looked, rest = SeqRange(end, stretch.last), SeqRange(stretch.first, end - 1)
         else:
-            looked, rest = Stretch(stretch.first, end), Stretch(end + 1, stretch.last)
+            looked, rest = SeqRange(stretch.first, end), SeqRange(end + 1, stretch.last)
         self.found.append(looked)
-        return Found(events=tuple(found[::-1] if is_backward else found), rest=rest)
+        return EventMatches(
+            events=tuple(found[::-1] if is_backward else found), rest=rest
+        )
 
     @staticmethod
     def _fits(query: EventQuery, seq: int) -> bool:
@@ -106,7 +108,7 @@ class FakeEvents:
     async def names(self) -> Names:
         return Names(total=self.seq, errors=("RateLimited",))
 
-    async def body(self, event: Recorded) -> str:
+    async def body(self, event: RecordedEvent) -> str:
         return f"The body of event {event.seq}."
 
     def close(self) -> None:

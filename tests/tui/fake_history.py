@@ -6,15 +6,21 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from store.read.history import BucketRow
 from store.testing import START_US
-from store.views import BucketRow
 from tui.sources.headline import Headline, HeadlineMetric
-from tui.sources.history import Ask, Column, Happening, History, width_for
+from tui.sources.history import (
+    HistoryColumn,
+    HistoryRequest,
+    RunHistory,
+    RunMark,
+    width_for,
+)
 
 MINUTE = START_US // 60_000_000
 
 
-def column(number: int, *, width: int = 1, **changed: object) -> Column:
+def column(number: int, *, width: int = 1, **changed: object) -> HistoryColumn:
     """A column in which as much happened as its number says."""
     row = BucketRow(
         number=number,
@@ -33,29 +39,29 @@ def column(number: int, *, width: int = 1, **changed: object) -> Column:
         "in_flight": 12,
         "limit": 32,
     }
-    return Column(**(fields | changed))  # type: ignore[arg-type]
+    return HistoryColumn(**(fields | changed))  # type: ignore[arg-type]
 
 
-def marked(*marks: tuple[int, str]) -> tuple[Happening, ...]:
+def marked(*marks: tuple[int, str]) -> tuple[RunMark, ...]:
     """Marks, each in the middle of a minute of the run."""
     return tuple(
-        Happening(at_us=START_US + minute * 60_000_000 + 30_000_000, said=said)
+        RunMark(at_us=START_US + minute * 60_000_000 + 30_000_000, said=said)
         for minute, said in marks
     )
 
 
 def history(
-    columns: Sequence[Column], *marks: tuple[int, str], width: int = 1
-) -> History:
+    columns: Sequence[HistoryColumn], *marks: tuple[int, str], width: int = 1
+) -> RunHistory:
     """Columns with marks by their minute."""
-    return History(width=width, columns=tuple(columns), happenings=marked(*marks))
+    return RunHistory(width=width, columns=tuple(columns), happenings=marked(*marks))
 
 
 @dataclass
 class FakeHistory:
     """A run of ten hours: a gap in its last quarter of an hour, and three marks."""
 
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[HistoryRequest] = field(default_factory=list)
     error: Exception | None = None
     marks: tuple[tuple[int, str], ...] = (
         (0, "started"),
@@ -64,7 +70,7 @@ class FakeHistory:
     )
     is_closed: bool = False
 
-    async def read(self, ask: Ask) -> History:
+    async def read(self, ask: HistoryRequest) -> RunHistory:
         self.asked.append(ask)
         if self.error is not None:
             raise self.error

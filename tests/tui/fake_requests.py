@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from store.asked import Answer, Asked
-from store.commands import Payload
-from store.stakes import Stakes
+from store.control import CommandOutcome, CommandPreview, CommandRecord, Payload
 from store.testing import START_US
-from tui.sources.requests import Requests
+from tui.sources.requests import CommandRequests
 
-STAKES = Stakes(tasks=301, in_flight=8, usd=3.4, budget_left_usd=287.0)
+STAKES = CommandPreview(tasks=301, in_flight=8, usd=3.4, budget_left_usd=287.0)
 
 
-def request(name: str, kind: str = "pause", **changed: object) -> Asked:
+def request(name: str, kind: str = "pause", **changed: object) -> CommandRecord:
     """A request that waits, or as it was changed."""
     fields: dict[str, object] = {
         "id": name,
@@ -23,36 +21,36 @@ def request(name: str, kind: str = "pause", **changed: object) -> Asked:
         "payload": {},
         "asked_us": START_US,
     }
-    return Asked(**(fields | changed))  # type: ignore[arg-type]
+    return CommandRecord(**(fields | changed))  # type: ignore[arg-type]
 
 
 @dataclass
 class FakeRequests:
     """Shows the requests that it is given."""
 
-    asked: list[Asked] = field(default_factory=list)
-    stakes_told: Stakes = STAKES
+    asked: list[CommandRecord] = field(default_factory=list)
+    stakes_told: CommandPreview = STAKES
     trouble: Exception | None = None
     is_alive: bool = True
     is_closed: bool = False
     reckoned: list[tuple[str, Payload]] = field(default_factory=list)
 
-    async def look(self) -> Requests:
+    async def look(self) -> CommandRequests:
         if self.trouble is not None:
             raise self.trouble
-        return Requests(
+        return CommandRequests(
             asked=tuple(self.asked),
             heartbeat_us=START_US - 7_000_000,
             is_alive=self.is_alive,
         )
 
-    async def stakes(self, kind: str, payload: Payload) -> Stakes:
+    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
         self.reckoned.append((kind, payload))
         if self.trouble is not None:
             raise self.trouble
         return self.stakes_told
 
-    def answer(self, answer: Answer, said: str | None = None) -> None:
+    def answer(self, answer: CommandOutcome, said: str | None = None) -> None:
         """Answer the latest request."""
         self.asked[-1] = replace(self.asked[-1], answer=answer, said=said)
 

@@ -17,21 +17,28 @@ from store.clock import Clock
 from store.errors import StoreError
 from store.events import AttemptAnswered, AttemptFailed
 from store.query import Query
+from store.read.tasks import AttemptRow, TaskListStep, TaskOrder
 from store.runs import RunFolder
+from store.scoring import Score, StoredVerdict
 from store.task import TaskRow, TaskState
 from store.testing import FakeClock
-from store.views import AttemptRow, Order, Score, Step, StoredVerdict
 from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
-from tui.drawing.glyphs import UNICODE, Glyphs
-from tui.drawing.palette import DARK, PALETTES, state_variables
+from tui.render.colours import COLOUR_THEMES, DARK, state_variables
+from tui.render.glyphs import UNICODE, Glyphs
+from tui.run_context import MonitorSources, WatchedRun
 from tui.sources.filters import FilterMemory
-from tui.sources.sight import Trouble
-from tui.sources.task_detail import Happening, Scored, TaskDetail, attempt_lines
-from tui.sources.task_lines import TaskLine
-from tui.sources.task_texts import Text, TextKind
-from tui.sources.tasks import Names, TaskSource
-from tui.watched import Sources, Watched
+from tui.sources.run_snapshot import ReadProblem
+from tui.sources.task_texts import AttemptText, TextKind
+from tui.sources.tasks import (
+    Names,
+    TaskDetail,
+    TaskEventLine,
+    TaskLine,
+    TaskScoring,
+    TaskSource,
+    attempt_lines,
+)
 
 STATES = (
     TaskState.COMPLETED,
@@ -84,7 +91,7 @@ class FakeTasks:
         self.trouble: StoreError | None = None
         self.asked: list[tuple[int, ...]] = []
         self.read: list[int] = []
-        self.listed: list[tuple[Query, Order]] = []
+        self.listed: list[tuple[Query, TaskOrder]] = []
         self.is_closed = False
         self.is_slow = is_slow
 
@@ -105,23 +112,27 @@ class FakeTasks:
         return True
 
     async def list_tasks(
-        self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
-    ) -> Step:
+        self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
+    ) -> TaskListStep:
         if self.trouble is not None:
             raise self.trouble
         self.listed.append((query, order))
-        if not query.terms and order is Order.NUMBER:
-            return Step(numbers=range(1, self.count + 1), after=None, seq=self.seq)
+        if not query.terms and order is TaskOrder.NUMBER:
+            return TaskListStep(
+                numbers=range(1, self.count + 1), after=None, seq=self.seq
+            )
         begin = 1 if after is None else after[1] + 1
         numbers = array("q")
         for number in range(begin, self.count + 1):
             if self._fits(query, number):
                 numbers.append(number)
                 if len(numbers) == limit:
-                    return Step(numbers=numbers, after=(0, number), seq=self.seq)
-        if order is Order.NEWEST:
+                    return TaskListStep(
+                        numbers=numbers, after=(0, number), seq=self.seq
+                    )
+        if order is TaskOrder.NEWEST:
             numbers = array("q", reversed(numbers))
-        return Step(numbers=numbers, after=None, seq=self.seq)
+        return TaskListStep(numbers=numbers, after=None, seq=self.seq)
 
     def line(self, number: int) -> TaskLine:
         changed = self.changes.get(number, {})
@@ -202,7 +213,9 @@ class FakeTasks:
             line=self.line(task),
             attempts=tuple(lines),
             happenings=(
-                Happening(seq=11, at_us=NOW_US, kind="attempt_started", facts="a 1"),
+                TaskEventLine(
+                    seq=11, at_us=NOW_US, kind="attempt_started", facts="a 1"
+                ),
             ),
             scored=(
                 scored(2, verdict),
@@ -211,7 +224,7 @@ class FakeTasks:
             scorings=2,
         )
 
-    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> Text:
+    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
         is_prompt = kind is TextKind.PROMPT
         seq = attempt.started_seq if is_prompt else attempt.ended_seq
         assert seq is not None
@@ -221,16 +234,16 @@ class FakeTasks:
         text = self.texts.get(seq, f"The {kind.value} of event {seq}.")
         about = "temperature 0 · max tokens 2,048" if is_prompt else ""
         if kind is TextKind.PARSED:
-            return Text(text="", about=f"{sign} no JSON")
-        return Text(text=text, about=about)
+            return AttemptText(text="", about=f"{sign} no JSON")
+        return AttemptText(text=text, about=about)
 
     def close(self) -> None:
         self.is_closed = True
 
 
-def scored(number: int, *verdicts: StoredVerdict) -> Scored:
+def scored(number: int, *verdicts: StoredVerdict) -> TaskScoring:
     """What a scoring says of a task."""
-    return Scored(
+    return TaskScoring(
         number=number,
         scorer="qa 1.2",
         code="0123456789abcdef",
@@ -245,13 +258,13 @@ def watching(
     glyphs: Glyphs = UNICODE,
     clock: Clock | None = None,
     filters: FilterMemory | None = None,
-) -> Watched:
+) -> WatchedRun:
     """A run whose tasks are those of *source*, and that has nothing else."""
-    return Watched(
+    return WatchedRun(
         folder=RunFolder(Path("runs") / source.run_id),
-        sources=Sources(
+        sources=MonitorSources(
             listing=FakeListing(),
-            run=lambda _: FakeSource([Trouble(sentence="not to be looked at")]),
+            run=lambda _: FakeSource([ReadProblem(sentence="not to be looked at")]),
             tasks=lambda _: source,
             events=lambda _: FakeEvents(100),
             config=lambda _: FakeConfig(),
@@ -275,7 +288,7 @@ class TasksApp(App[None]):
 
     def __init__(self, screen: Screen[None], theme: str = DARK.name) -> None:
         super().__init__()
-        for palette in PALETTES:
+        for palette in COLOUR_THEMES:
             self.register_theme(palette.theme())
         self.theme = theme
         self._first = screen

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.screen import Screen
 
-from tui.drawing.palette import Palette, States
+from tui.render.colours import ColourTheme, StateColours
 
 _COLOURS = {
     "background": (16, 16, 16),
@@ -31,14 +31,14 @@ _NEAR = 6
 _FRAMES = " ─│╭╮╰╯▔▁"
 _HEX = {name: "#{:02x}{:02x}{:02x}".format(*own) for name, own in _COLOURS.items()}
 _STATES = ("done", "running", "waiting", "failed", "queued")
-THEME = Palette(
+THEME = ColourTheme(
     name="golden",
     is_dark=True,
     background=_HEX["background"],
     foreground=_HEX["foreground"],
     panel=_HEX["panel"],
     accent=_HEX["accent"],
-    states=States(**{tone: _HEX[tone] for tone in _STATES}),
+    states=StateColours(**{tone: _HEX[tone] for tone in _STATES}),
 )
 _WORDS = ("bold", "dim", "italic", "underline", "reverse", "strike")
 

@@ -15,13 +15,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from store.clock import SystemClock
-from store.failures import ErrorCount
+from store.read.live import MinuteRow
+from store.read.status import AttemptCounts, TaskCounts
+from store.read.usage import ErrorCount
 from store.runs import RunFolder
-from store.status import AttemptCounts, TaskCounts
 from store.task import TaskState
-from store.views import MinuteRow
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot
+from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 EVERY_S = 0.1
 
@@ -58,7 +57,7 @@ def figures(
     }
 
 
-def seen(snapshot: Snapshot) -> dict[str, object]:
+def seen(snapshot: RunSnapshot) -> dict[str, object]:
     """The figures of a look."""
     status = snapshot.status
     return figures(
@@ -81,7 +80,7 @@ def main() -> None:
         while not is_last:
             is_last = bool(select.select([sys.stdin], [], [], EVERY_S)[0])
             sight = source.look()
-            if isinstance(sight, Snapshot):
+            if isinstance(sight, RunSnapshot):
                 said[sight.status.last_seq] = seen(sight)
     print(*map(json.dumps, said.values()), sep="\n")
 

@@ -17,12 +17,12 @@ from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.app import Monitor
-from tui.drawing.glyphs import UNICODE, Glyphs
-from tui.drawing.palette import PALETTES
-from tui.screens.looking import Looking
-from tui.sources.listing import Listed
-from tui.sources.sight import Sight, Trouble
-from tui.watched import Sources
+from tui.render.colours import COLOUR_THEMES
+from tui.render.glyphs import UNICODE, Glyphs
+from tui.run_context import MonitorSources
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
+from tui.terminal.shell import RefreshingScreen
 
 LAST_DRAWN = ("Detach", "make this one larger")
 
@@ -66,12 +66,12 @@ class Seat:
         await self.pilot.pause()
         await self.pilot.pause(0.3)
 
-    async def look(self, sight: Sight | None = None) -> None:
+    async def look(self, sight: SnapshotOrProblem | None = None) -> None:
         """Let the screen in front look, at something else if it is named."""
         if sight is not None:
             self.source.sights = [sight]
         screen = self.app.screen
-        assert isinstance(screen, Looking)
+        assert isinstance(screen, RefreshingScreen)
         screen.look()
         await self.pilot.pause()
 
@@ -79,9 +79,9 @@ class Seat:
 Act = Callable[[Seat], Awaitable[None]]
 
 
-def _sources(listing: FakeListing, source: FakeSource) -> Sources:
+def _sources(listing: FakeListing, source: FakeSource) -> MonitorSources:
     """What a monitor reads; the tasks are those of a small log."""
-    return Sources(
+    return MonitorSources(
         listing=listing,
         run=lambda _: source,
         tasks=lambda _: FakeTasks(),
@@ -92,11 +92,11 @@ def _sources(listing: FakeListing, source: FakeSource) -> Sources:
 
 
 def watched(
-    sight: Sight,
+    sight: SnapshotOrProblem,
     act: Act | None = None,
     size: tuple[int, int] = (120, 40),
     glyphs: Glyphs = UNICODE,
-    theme: str = PALETTES[0].name,
+    theme: str = COLOUR_THEMES[0].name,
 ) -> tuple[str, FakeSource]:
     """What a monitor of one run shows in the end."""
     source = FakeSource([sight])
@@ -119,15 +119,15 @@ def watched(
     return asyncio.run(watch()), source
 
 
-def listed(run_id: str, sight: Sight | None) -> Listed:
-    return Listed(folder=RunFolder(Path("runs") / run_id), sight=sight)
+def listed(run_id: str, sight: SnapshotOrProblem | None) -> ListedRun:
+    return ListedRun(folder=RunFolder(Path("runs") / run_id), sight=sight)
 
 
 def listing(
     fake: FakeListing, act: Act | None = None, size: tuple[int, int] = (120, 30)
 ) -> str:
     """What the list of runs shows in the end."""
-    source = FakeSource([Trouble(sentence="this run was opened")])
+    source = FakeSource([ReadProblem(sentence="this run was opened")])
 
     async def watch() -> str:
         app = Monitor(_sources(fake, source), glyphs=UNICODE)

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError
-from store.estimates import Signs
 from store.events import Entry, Event, LimitObserved
+from store.read.status import LivenessSigns
 from store.runs import RunFolder
 from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, written
 from tests.store.samples import failed, plan, started, task
-from tui.sources.config import Setup
-from tui.sources.listing import Listed
-from tui.sources.run import RunSource
-from tui.sources.sight import Sight, Snapshot
+from tui.sources.config import RunSetup
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import RunSnapshot, RunSource, SnapshotOrProblem
 
 HOSTILE = (
     "[/INST] [@click=app.quit]x[/] \x1b]0;owned\x07\x1b[2J \u202eabc\u200b\n\r漢字 🧪"
@@ -30,7 +29,7 @@ LIVELY: tuple[Sequence[Entry | Event], ...] = (
 )
 
 
-def snapshot(folder: Path, **signs: Any) -> Snapshot:
+def snapshot(folder: Path, **signs: Any) -> RunSnapshot:
     """A run that is at work, or as its *signs* have it."""
     folder.mkdir(exist_ok=True)
     run = RunFolder(folder)
@@ -38,26 +37,26 @@ def snapshot(folder: Path, **signs: Any) -> Snapshot:
         written(run.log, *LIVELY)
     with RunSource(run, FakeClock()) as source:
         seen = source.look()
-    assert isinstance(seen, Snapshot)
+    assert isinstance(seen, RunSnapshot)
     return with_signs(replace(seen, is_alive=True), **signs)
 
 
-def with_signs(seen: Snapshot, **changed: Any) -> Snapshot:
+def with_signs(seen: RunSnapshot, **changed: Any) -> RunSnapshot:
     """It, with other signs of life."""
-    signs: Signs = replace(seen.status.signs, **changed)
+    signs: LivenessSigns = replace(seen.status.signs, **changed)
     return replace(
         seen, facts=replace(seen.facts, status=replace(seen.status, signs=signs))
     )
 
 
-def with_status(seen: Snapshot, **changed: Any) -> Snapshot:
+def with_status(seen: RunSnapshot, **changed: Any) -> RunSnapshot:
     """It, with other counts."""
     return replace(
         seen, facts=replace(seen.facts, status=replace(seen.status, **changed))
     )
 
 
-def later(seen: Snapshot, seconds: float) -> Snapshot:
+def later(seen: RunSnapshot, seconds: float) -> RunSnapshot:
     """It, after a while without a sign."""
     return replace(seen, now_us=seen.now_us + round(seconds * 1e6))
 
@@ -79,7 +78,7 @@ STATES: dict[str, dict[str, Any]] = {
 """Signs that make a run's state; `quiet` and `lost` are a matter of time."""
 
 
-def every_state(folder: Path) -> Iterator[tuple[str, Snapshot]]:
+def every_state(folder: Path) -> Iterator[tuple[str, RunSnapshot]]:
     """A run in each of its states."""
     live = snapshot(folder)
     for state, signs in STATES.items():
@@ -92,12 +91,12 @@ def every_state(folder: Path) -> Iterator[tuple[str, Snapshot]]:
 class FakeSource:
     """Shows what it is given, the last of it again and again."""
 
-    sights: list[Sight]
+    sights: list[SnapshotOrProblem]
     run_id: str = "r1"
     looks: int = 0
     is_closed: bool = False
 
-    def look(self) -> Sight:
+    def look(self) -> SnapshotOrProblem:
         self.looks += 1
         return self.sights.pop(0) if len(self.sights) > 1 else self.sights[0]
 
@@ -109,13 +108,13 @@ class FakeSource:
 class FakeConfig:
     """A run that was set up in some way, or cannot be read."""
 
-    setup: Setup | StoreError = field(
+    setup: RunSetup | StoreError = field(
         default_factory=lambda: StoreError("there is no setup")
     )
     run_id: str = "r1"
     is_closed: bool = False
 
-    async def read(self) -> Setup:
+    async def read(self) -> RunSetup:
         if isinstance(self.setup, StoreError):
             raise self.setup
         return self.setup
@@ -128,8 +127,8 @@ class FakeConfig:
 class FakeListing:
     """A folder with the runs it is given."""
 
-    listed: list[Listed] = field(default_factory=list)
+    listed: list[ListedRun] = field(default_factory=list)
     runs_dir: Path = Path("runs")
 
-    def look(self) -> list[Listed]:
+    def look(self) -> list[ListedRun]:
         return list(self.listed)

@@ -17,21 +17,22 @@ from pathlib import Path
 import pytest
 
 from store.clock import SystemClock
+from store.database import open_reader
 from store.events import TasksPlanned
-from store.failures import ErrorCount
 from store.fold import Fold
-from store.manifest import planned_tasks
-from store.run_state import RunState
+from store.fold_state import RunState
+from store.read.live import MinuteRow
+from store.read.status import AttemptCounts, TaskCounts, status
+from store.read.tasks import events
+from store.read.usage import ErrorCount
 from store.runs import RunFolder
-from store.status import AttemptCounts, TaskCounts
-from store.task import TaskState
-from store.views import MinuteRow, events, open_reader, payload, status
+from store.tables import payload
+from store.task import TaskState, planned_tasks
 from tests.bench.long_log import build
 from tests.processes import siftlog, start
 from tests.terminals import on_terminal
 from tests.tui.looking import figures
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot
+from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 ROOT = Path(__file__).resolve().parents[2]
 PROVE = "SIFTLOG_PROVE" in os.environ
@@ -214,7 +215,7 @@ def test_a_process_that_is_killed_is_lost_at_once_and_one_that_hangs_in_15_s(
 
     def state() -> str:
         sight = source.look()
-        assert isinstance(sight, Snapshot)
+        assert isinstance(sight, RunSnapshot)
         return sight.state
 
     with (

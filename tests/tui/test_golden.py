@@ -34,12 +34,12 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.app import Monitor
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.screens.looking import Filtering, Looking
-from tui.sources.config import Setup
-from tui.sources.listing import Listed
-from tui.sources.sight import Sight, Trouble
-from tui.watched import Sources
+from tui.render.glyphs import ASCII, UNICODE
+from tui.run_context import MonitorSources
+from tui.sources.config import RunSetup
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
+from tui.terminal.shell import FilteringScreen, RefreshingScreen
 
 KEPT = Path(__file__).parent / "golden"
 SMALL, MIDDLE, WIDE, WIDEST = (80, 24), (100, 30), (120, 40), (160, 50)
@@ -57,7 +57,7 @@ BEGAN = RunStarted(
 )
 
 
-Seen = Mapping[str, Sight | None]
+Seen = Mapping[str, SnapshotOrProblem | None]
 
 
 @dataclass
@@ -75,10 +75,10 @@ class Seat:
         await self.pilot.press(*keys)
         await settled(self.pilot)
 
-    async def look(self, sight: Sight) -> None:
+    async def look(self, sight: SnapshotOrProblem) -> None:
         self.source.sights = [sight]
         screen = self.app.screen
-        assert isinstance(screen, Looking)
+        assert isinstance(screen, RefreshingScreen)
         screen.look()
         await settled(self.pilot)
 
@@ -114,26 +114,26 @@ def seen(folder: Path) -> Seen:
         "r1": snapshot(folder / "runs" / "r1"),
         "r2": with_status(other, models={"subject": ["m-large"]}),
         "a-run-with-a-name-of-many-words": None,
-        "r4": Trouble(sentence="r4 is no log"),
+        "r4": ReadProblem(sentence="r4 is no log"),
         **dict(every_state(folder / "runs" / "r1")),
     }
 
 
-def _sources(seen: Seen, source: FakeSource, tasks: FakeTasks) -> Sources:
+def _sources(seen: Seen, source: FakeSource, tasks: FakeTasks) -> MonitorSources:
     headline = FakeHeadline()
     headline.may_answer.set()
     requests = FakeRequests([request("c1", payload={"stage": "ask"})])
     listed = [
-        Listed(folder=RunFolder(Path("runs") / name), sight=sight)
+        ListedRun(folder=RunFolder(Path("runs") / name), sight=sight)
         for name, sight in seen.items()
     ]
-    return Sources(
+    return MonitorSources(
         listing=FakeListing(listed),
         run=lambda _: source,
         tasks=lambda _: tasks,
         events=lambda _: FakeEvents(5000),
         config=lambda _: FakeConfig(
-            Setup(began=BEGAN, planned={"ask": 9}, config={"concurrency": 8})
+            RunSetup(began=BEGAN, planned={"ask": 9}, config={"concurrency": 8})
         ),
         clock=FakeClock(),
         requests=lambda _: requests,
@@ -195,7 +195,7 @@ async def _states(seat: Seat) -> None:
         assert sight is not None
         await seat.look(sight)
         seat.written += [f"== {state}", *cells(seat.app.screen)[:2]]
-    await seat.look(Trouble(sentence="the log of r1 is gone"))
+    await seat.look(ReadProblem(sentence="the log of r1 is gone"))
     seat.write("unreadable")
 
 
@@ -207,7 +207,7 @@ async def _tasks(seat: Seat) -> None:
     await seat.press("G")
     seat.write("loading", has_styles=False)
     screen: object = seat.app.screen
-    assert isinstance(screen, Filtering)
+    assert isinstance(screen, FilteringScreen)
     screen.filter_by("nothing")
     await settled(seat.pilot)
     seat.write("nothing fits", has_styles=False)

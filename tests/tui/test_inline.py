@@ -7,13 +7,15 @@ from pathlib import Path
 
 from store.testing import FakeClock
 from tests.tui.sights import FakeSource, snapshot, with_signs
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.palette import DARK
 from tui.inline import InlineMonitor, InlineScreen
-from tui.sources.sight import Sight, Trouble
+from tui.render.colours import DARK
+from tui.render.glyphs import UNICODE
+from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 
 
-def inline(*sights: Sight, keys: tuple[str, ...] = ()) -> tuple[InlineMonitor, str]:
+def inline(
+    *sights: SnapshotOrProblem, keys: tuple[str, ...] = ()
+) -> tuple[InlineMonitor, str]:
     """An inline monitor that saw that, and what it showed last."""
     source = FakeSource(list(sights))
     app = InlineMonitor(source, FakeClock(), glyphs=UNICODE, theme=DARK.name)
@@ -51,5 +53,5 @@ def test_it_leaves_when_the_run_has_ended(tmp_path: Path) -> None:
 
 
 def test_a_log_that_goes_away_ends_it_with_an_error(tmp_path: Path) -> None:
-    app, _ = inline(snapshot(tmp_path / "r1"), Trouble(sentence="it is gone"))
+    app, _ = inline(snapshot(tmp_path / "r1"), ReadProblem(sentence="it is gone"))
     assert app.return_code == 1

@@ -19,14 +19,14 @@ from tests.tui.sights import (
     with_signs,
     with_status,
 )
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.drawing.palette import PALETTES
-from tui.drawing.words import sentence
-from tui.screens.help import HelpScreen
+from tui.render.colours import COLOUR_THEMES
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.sentences import sentence
+from tui.screens.palette import HelpScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
 from tui.screens.tasks import TasksScreen
-from tui.sources.sight import Trouble
+from tui.sources.run_snapshot import ReadProblem
 
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 50))
 
@@ -57,7 +57,7 @@ def test_every_state_has_its_word_and_its_sentence(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_gone_is_a_sentence_with_the_next_key() -> None:
-    text, _ = watched(Trouble(sentence="the log of r1 is gone: look elsewhere"))
+    text, _ = watched(ReadProblem(sentence="the log of r1 is gone: look elsewhere"))
     assert "the log of r1 is gone: look elsewhere." in text
     assert "Leave with q" in text
 
@@ -88,7 +88,7 @@ def test_ascii_takes_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "theme", [*(palette.name for palette in PALETTES), "ansi-dark"]
+    "theme", [*(palette.name for palette in COLOUR_THEMES), "ansi-dark"]
 )
 def test_every_theme_shows_the_same_words(tmp_path: Path, theme: str) -> None:
     live = snapshot(tmp_path / "r1")
@@ -198,7 +198,7 @@ def test_runs_are_listed_with_their_state_and_the_cursor_says_more(
         [
             listed("a-live", live),
             listed("b-done", with_signs(live, phase="run_finished")),
-            listed("c-bad", Trouble(sentence="it cannot be read")),
+            listed("c-bad", ReadProblem(sentence="it cannot be read")),
             listed("d-new", None),
         ]
     )

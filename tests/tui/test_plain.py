@@ -12,8 +12,7 @@ import pytest
 from runner.testing import LoopClock, run_virtual
 from store.errors import StoreError
 from store.events import RunFinished
-from store.lock import WriterLock
-from store.runs import RunFolder
+from store.runs import RunFolder, WriterLock
 from tests.processes import environment
 from tests.store.logs import COURSE, written
 from tests.terminals import WATCH, on_terminal
@@ -26,14 +25,14 @@ from tests.tui.sights import (
     with_signs,
     with_status,
 )
-from tui.plain import Teller, follow, line_of
-from tui.sources.sight import Sight, Trouble
+from tui.plain import PlainReporter, follow, line_of
+from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 
 
 def test_a_line_is_said_every_half_minute_and_with_every_change(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     paused = with_signs(live, paused_by="ops")
-    teller = Teller()
+    teller = PlainReporter()
     seen = [(0, live), (1, live), (29, live), (30, live), (31, paused), (32, live)]
     seen += [(61, live), (62, live)]
     said = [now for now, sight in seen if list(teller.lines(sight, float(now)))]
@@ -61,7 +60,7 @@ def test_a_line_says_the_pace_and_the_end(tmp_path: Path) -> None:
 
 def test_it_goes_on_until_nobody_works_on_the_run(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
-    sights: list[Sight] = [later(live, s) for s in range(70)]
+    sights: list[SnapshotOrProblem] = [later(live, s) for s in range(70)]
     sights.append(with_signs(live, phase="run_finished"))
     said: list[str] = []
     source = FakeSource(sights)
@@ -72,7 +71,7 @@ def test_it_goes_on_until_nobody_works_on_the_run(tmp_path: Path) -> None:
 
 
 def test_a_log_that_goes_away_ends_it_with_the_sentence(tmp_path: Path) -> None:
-    source = FakeSource([snapshot(tmp_path / "r1"), Trouble(sentence="it is gone")])
+    source = FakeSource([snapshot(tmp_path / "r1"), ReadProblem(sentence="it is gone")])
     said: list[str] = []
     with pytest.raises(StoreError, match="it is gone"):
         run_virtual(follow(source, LoopClock(), said.append))

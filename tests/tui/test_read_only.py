@@ -15,13 +15,13 @@ from textual.widgets import Footer
 
 from store.clock import SystemClock
 from store.events import RunFinished
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
 from tests.store.logs import COURSE, written
 from tui.app import Monitor
-from tui.drawing.glyphs import UNICODE
+from tui.render.glyphs import UNICODE
+from tui.run_context import MonitorSources
 from tui.screens.runs import RunsScreen
-from tui.watched import Sources
 
 ENDS = ("Detach", "Suspend", "Theme ")
 """How the commands begin that end the monitor, put it aside, or are all the same."""
@@ -109,7 +109,9 @@ def test_every_command_leaves_the_folders_of_runs_as_they_were(
     async def main() -> None:
         async with _run(live, is_live=True), _run(over, is_live=False):
             before = _bytes(live.path.parent)
-            sources = Sources.of(live.path.parent, SystemClock(), is_read_only=True)
+            sources = MonitorSources.of(
+                live.path.parent, SystemClock(), is_read_only=True
+            )
             app = Monitor(sources, glyphs=UNICODE, run=live)
             async with app.run_test(size=(80, 24)) as pilot:
                 await pilot.press(*"PLRC", "y")

@@ -15,22 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from store.database import SQL
 from store.events import RunStarted
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.statements import SQL
 from store.testing import FakeClock
 from tests.bench.long_log import EVENTS_A_TASK, beginning, planned, work
 from tests.store.samples import plan
 from tui.app import Monitor
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.room import Room
-from tui.drawing.run.header import header
-from tui.drawing.run.panels import PARTS
-from tui.places import PLACES
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot
-from tui.watched import Sources
+from tui.render.glyphs import UNICODE
+from tui.render.layout import Room
+from tui.render.run_panels import RUN_PANELS, header
+from tui.run_context import RUN_SCREENS, MonitorSources
+from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 PROVE = "SIFTLOG_PROVE" in os.environ
 HOURS = 24.0 if PROVE else 2.0
@@ -107,9 +104,9 @@ def _steps_of_a_look(source: RunSource) -> int:
     if source._reader is not None:
         source._reader.set_progress_handler(count, 100)
     sight = source.look()
-    assert isinstance(sight, Snapshot)
+    assert isinstance(sight, RunSnapshot)
     header(sight, ROOM)
-    for part in PARTS:
+    for part in RUN_PANELS:
         part.draw(sight, ROOM)
     return taken
 
@@ -122,7 +119,9 @@ async def test_no_place_of_the_monitor_keeps_the_writer_from_resetting_its_wal(
     async with running(folder, 500, clock) as log:
         events = work(1, 501)
         await log._thread.run(lambda conn: conn.execute("PRAGMA busy_timeout = 50"))
-        monitor = Monitor(Sources.of(tmp_path, clock), glyphs=UNICODE, run=folder)
+        monitor = Monitor(
+            MonitorSources.of(tmp_path, clock), glyphs=UNICODE, run=folder
+        )
 
         async def is_reset() -> bool:
             """Whether a checkpoint gets the whole WAL, whatever has been read."""
@@ -133,7 +132,7 @@ async def test_no_place_of_the_monitor_keeps_the_writer_from_resetting_its_wal(
             return not busy
 
         async with monitor.run_test(size=(120, 40)) as pilot:
-            for key in ("2", *(place.key for place in PLACES), "1"):
+            for key in ("2", *(place.key for place in RUN_SCREENS), "1"):
                 await pilot.press(key)
                 await pilot.pause(0.05)
                 assert await is_reset(), key

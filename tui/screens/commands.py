@@ -1,8 +1,9 @@
-"""The commands log: who asked what of a run, and what became of it."""
+"""Shows the commands log: who asked what of a run, and what came of it."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,16 +15,99 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
-from store.asked import Asked
+from store.control import CommandOutcome, CommandRecord
 from store.errors import StoreError
+from store.fold_state import US_PER_S
 from store.printable import printable
-from tui.drawing.clip import one_line
-from tui.drawing.only_ascii import shown_by
-from tui.drawing.tables.command_rows import about, can_be_withdrawn, heads, row, summary
-from tui.sources.requests import Requests
-from tui.watched import Watched
-from tui.widgets.key_line import KeyLine
+from tui.render.format import UNKNOWN, duration
+from tui.render.glyphs import Glyphs, shown_by
+from tui.render.layout import clip, one_line
+from tui.render.sentences import utc
+from tui.run_context import WatchedRun
+from tui.sources.requests import CommandRequests
+from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TooSmall
+
+_CELLS = (19, 18, 9, 8)
+"""Of all columns but the last, which takes what is left."""
+_HEADS = ("asked, UTC", "by", "answer", "after", "what")
+_MOMENT = slice(0, 19)
+"""Of a moment in UTC, without the Z: the column says it."""
+_SENTENCES = {
+    CommandOutcome.WAITING: "Nobody has answered it yet.",
+    CommandOutcome.WITHDRAWN: "It was withdrawn; the run's next process notes that.",
+    CommandOutcome.ACCEPTED: "It is being carried out.",
+    CommandOutcome.APPLIED: "It was carried out.",
+    CommandOutcome.REJECTED: "It was refused.",
+}
+
+
+def heads(width: int) -> str:
+    """The names of the columns."""
+    return _line("  ", _HEADS, width)
+
+
+def row(request: CommandRecord, width: int, glyphs: Glyphs, *, is_current: bool) -> str:
+    """A request on one line."""
+    cells = (
+        _moment(request.asked_us),
+        _who(request),
+        request.answer.value,
+        _after(request, request.answered_us or request.accepted_us),
+        request.words,
+    )
+    return _line(f"{glyphs.cursor if is_current else ' '} ", cells, width)
+
+
+def about(request: CommandRecord) -> str:
+    """A request in full: what was asked, under which condition, what came of it."""
+    condition = request.expected_state
+    said = request.said
+    parts = (
+        f"{request.words}, asked by {_who(request)}",
+        f" on condition that the run is {condition}" if condition else "",
+        f". {_SENTENCES[request.answer]}",
+        f" {said}." if said else "",
+        " W withdraws it." if can_be_withdrawn(request) else "",
+    )
+    return "".join(parts)
+
+
+def can_be_withdrawn(request: CommandRecord) -> bool:
+    """Whether taking it back can still come in time."""
+    return request.answer is CommandOutcome.WAITING and request.kind != "withdraw"
+
+
+def summary(requests: Sequence[CommandRecord], *, is_alive: bool) -> str:
+    """How many there are and how many wait, and whether anybody will answer them."""
+    waiting = sum(request.answer is CommandOutcome.WAITING for request in requests)
+    said = f"{len(requests):,} asked"
+    if not waiting:
+        return said
+    whom = "" if is_alive else "; no process works on the run, the next one reads them"
+    return f"{said}, {waiting:,} without an answer{whom}"
+
+
+def _line(mark: str, cells: Sequence[str], width: int) -> str:
+    fitted = (clip(cell, size) for cell, size in zip(cells[:-1], _CELLS, strict=True))
+    return one_line(f"{mark}{'  '.join(fitted)}  {cells[-1]}", width)
+
+
+def _who(request: CommandRecord) -> str:
+    host = "" if request.host is None else f"@{request.host}"
+    return f"{request.author}{host}"
+
+
+def _moment(at_us: int | None) -> str:
+    return UNKNOWN if at_us is None else utc(at_us)[_MOMENT].replace("T", " ")
+
+
+def _after(request: CommandRecord, at_us: int | None) -> str:
+    """How long the answer took; clocks of two machines may differ."""
+    if at_us is None or request.asked_us is None:
+        return UNKNOWN
+    return duration(max(0.0, (at_us - request.asked_us) / US_PER_S))
+
 
 SHOWN = 200
 """The newest are shown: people make few, and a program's thousands help nobody."""
@@ -66,18 +150,18 @@ class CommandsScreen(Screen[None]):
     class Withdrawn(Message):
         """A request is to be taken back."""
 
-        def __init__(self, asked: Asked) -> None:
+        def __init__(self, asked: CommandRecord) -> None:
             super().__init__()
             self.asked = asked
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         self._source = watched.sources.requests(watched.folder)
         self._run_id = watched.folder.run_id
         self._glyphs = watched.glyphs
         self._is_read_only = watched.control is None
-        self._found: Requests | None = None
-        self._requests: list[Asked] = []  # as they are listed
+        self._found: CommandRequests | None = None
+        self._requests: list[CommandRecord] = []  # as they are listed
         self._shown: list[Content] = []
         self._options = OptionList(id="requests", markup=False)
         self._heading, self._columns, self._full, self._nothing = (
@@ -133,7 +217,7 @@ class CommandsScreen(Screen[None]):
             self._found = found
             self._arrange(list(reversed(found.asked))[:SHOWN])
 
-    def _arrange(self, requests: list[Asked]) -> None:
+    def _arrange(self, requests: list[CommandRecord]) -> None:
         """Take in what was read; the cursor stays on its request."""
         current = self.current
         ids = [request.id for request in requests]
@@ -193,7 +277,7 @@ class CommandsScreen(Screen[None]):
     # What happens
 
     @property
-    def current(self) -> Asked | None:
+    def current(self) -> CommandRecord | None:
         """The request under the cursor."""
         at = self._options.highlighted
         return None if at is None or not self._requests else self._requests[at]

@@ -17,29 +17,31 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from store.printable import printable
-from tui.drawing.clip import one_line
-from tui.drawing.tables import compare_words as words_of
-from tui.drawing.tables import comparison as drawing
-from tui.drawing.tables.choice_columns import about_choice
+from tui.render import comparison as drawing
+from tui.render import comparison as words_of
+from tui.render.comparison import about_choice
+from tui.render.layout import one_line
+from tui.run_context import WatchedRun
 from tui.screens.run import RunScreen
-from tui.sources.child import ChildFailed
-from tui.sources.comparing import Comparison, Comparisons, ItemGap, Metric, Words
-from tui.watched import Watched
-from tui.widgets.asking import Asking
-from tui.widgets.choosing import Choosing
-from tui.widgets.grouped_table import GroupedTable
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import TextLine
-from tui.widgets.narrowed import FilteredTable
-from tui.widgets.panel import TextBlock, TooSmall
-from tui.widgets.table import PagedTable
+from tui.sources.command import CommandFailed
+from tui.sources.comparison import (
+    ComparisonSource,
+    ItemPair,
+    MetricPair,
+    PricedComparison,
+    Words,
+)
+from tui.widgets.comparison import ComparisonPicker, FilteredTable, ProgressLine
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextBlock, TextLine, TooSmall
+from tui.widgets.table import GroupedTable, PagedTable
 from tui.widgets.text_view import TextView
 
 CHECK_S = 5.0
 """How often the logs are asked whether something has come since."""
 
 
-class View(enum.Enum):
+class CompareView(enum.Enum):
     """What is shown; the value is the id of its widget."""
 
     CHOICES = "choices"
@@ -79,42 +81,42 @@ class CompareScreen(Screen[None]):
         Binding("escape,h,left", "back", "Back", id="compare.back"),
     ]
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         sources, path = watched.sources, watched.folder.path.absolute()
         runs_dir = sources.listing.runs_dir.absolute()
         self._glyphs = watched.glyphs
         self._clock = sources.clock
-        self._source = Comparisons(runs_dir, sources.child(), sources.answers)
+        self._source = ComparisonSource(runs_dir, sources.child(), sources.answers)
         #: how the command is told of A
         self._reference = path.name if path.parent == runs_dir else str(path)
         self._words: Words = ()  #: that were asked for last
-        self._comparison: Comparison | None = None
-        self._row: drawing.Row | None = None  #: whose items are listed
+        self._comparison: PricedComparison | None = None
+        self._row: drawing.ComparisonRow | None = None  #: whose items are listed
         self._now: Mapping[str, int] = {}  #: last events by run, as looked at last
         self._checked = self._clock.monotonic()
-        self._view = View.CHOICES
+        self._view = CompareView.CHOICES
         self._head = TextLine(self._glyphs, id="head")
         self._foot = TextLine(self._glyphs, id="foot", is_rule=True)
-        self._asking = Asking("said", self._glyphs, self._clock)
+        self._asking = ProgressLine("said", self._glyphs, self._clock)
         self._notes, self._about = (
             TextBlock(name, self._glyphs) for name in ("notes", "row")
         )
-        choices = View.CHOICES.value
-        self._choices = Choosing(watched, self._reference, id=choices)
+        choices = CompareView.CHOICES.value
+        self._choices = ComparisonPicker(watched, self._reference, id=choices)
         self._metrics = FilteredTable(
             GroupedTable(drawing.METRIC_COLUMNS, self._glyphs, lambda row: row.heading),
             drawing.rows_wanted,
             "a part of a metric's name",
-            id=View.METRICS.value,
+            id=CompareView.METRICS.value,
         )
         self._items = FilteredTable(
             PagedTable(drawing.ITEM_COLUMNS, self._glyphs),
             drawing.items_wanted,
             "a part of an item's key",
-            id=View.ITEMS.value,
+            id=CompareView.ITEMS.value,
         )
-        self._more = TextView(self._glyphs, id=View.MORE.value)
+        self._more = TextView(self._glyphs, id=CompareView.MORE.value)
 
     def compose(self) -> ComposeResult:
         """The heading, one of the views or a sentence, the foot."""
@@ -130,7 +132,7 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin with what there is to choose."""
-        self._turn_to(View.CHOICES)
+        self._turn_to(CompareView.CHOICES)
 
     def on_unmount(self) -> None:
         """End what is running."""
@@ -147,10 +149,10 @@ class CompareScreen(Screen[None]):
     @property
     def _pane(self) -> FilteredTable[Any] | None:
         """What is listed in this view; None: a text is shown."""
-        panes: Mapping[View, FilteredTable[Any]] = {
-            View.CHOICES: self._choices,
-            View.METRICS: self._metrics,
-            View.ITEMS: self._items,
+        panes: Mapping[CompareView, FilteredTable[Any]] = {
+            CompareView.CHOICES: self._choices,
+            CompareView.METRICS: self._metrics,
+            CompareView.ITEMS: self._items,
         }
         return panes.get(self._view)
 
@@ -166,7 +168,7 @@ class CompareScreen(Screen[None]):
         now = self._clock.monotonic()
         if not self._asking.is_silent:
             self._asking.look()
-        elif self._view is View.CHOICES:
+        elif self._view is CompareView.CHOICES:
             self._choices.look()
         elif self._comparison is not None and now - self._checked >= CHECK_S:
             self._checked = now
@@ -174,18 +176,18 @@ class CompareScreen(Screen[None]):
             _: Worker[None] = self.run_worker(checking, exclusive=True)
         self._tell()
 
-    async def _checking(self, comparison: Comparison) -> None:
+    async def _checking(self, comparison: PricedComparison) -> None:
         try:
             now = await self._source.seqs(comparison.words)
-        except ChildFailed:
+        except CommandFailed:
             return  # what is shown stays as true as it says; comparing again tells
         if comparison is self._comparison:
             self._now = now
             self._tell()
 
-    def _turn_to(self, view: View) -> None:
+    def _turn_to(self, view: CompareView) -> None:
         self._view = view
-        for each in View:
+        for each in CompareView:
             self.set_class(each is view, f"-{each.value}")
         self._front.focus()
         self.look()
@@ -198,10 +200,10 @@ class CompareScreen(Screen[None]):
             ("", ""),
             "",
         )
-        if self._comparison is not None and self._view is not View.CHOICES:
+        if self._comparison is not None and self._view is not CompareView.CHOICES:
             compared = self._comparison.compared
             head = f"COMPARE  {words_of.sides(self._comparison.words)}"
-            right = words_of.amount(compared)
+            right = words_of.amount_compared(compared)
             foot = words_of.method(compared), words_of.as_of(compared, self._now)
             notes = words_of.notes(compared)
         self._head.say(head, right)
@@ -213,11 +215,11 @@ class CompareScreen(Screen[None]):
     def _tell_row(self) -> None:
         """What there is to say of the row under the cursor, on two lines."""
         words = ""
-        if self._view is View.CHOICES and self._choices.table.row is not None:
+        if self._view is CompareView.CHOICES and self._choices.table.row is not None:
             words = about_choice(self._choices.table.row)
-        elif self._view is View.METRICS and self._metrics.table.row is not None:
+        elif self._view is CompareView.METRICS and self._metrics.table.row is not None:
             words = drawing.about(self._metrics.table.row)
-        elif self._view is View.ITEMS and self._row is not None:
+        elif self._view is CompareView.ITEMS and self._row is not None:
             words = drawing.about_items(self._row, self._items.count)
         self._about.say(one_line(words, 2 * (self.size.width - 4)))
 
@@ -236,16 +238,16 @@ class CompareScreen(Screen[None]):
             self._metrics.show(rows)  # the same again: the cursor stays
         else:
             self._metrics.begin(rows)
-        self._turn_to(View.METRICS)
+        self._turn_to(CompareView.METRICS)
 
-    async def _listing_items(self, row: drawing.Row) -> None:
+    async def _listing_items(self, row: drawing.ComparisonRow) -> None:
         if self._comparison is None:
             return
         items = await self._source.items(self._comparison, row.pair, row.name)
         self._row = row
         self._items.begin(dict(enumerate(items)))
         self._items.table.explain("No item differs: esc goes back.")
-        self._turn_to(View.ITEMS)
+        self._turn_to(CompareView.ITEMS)
 
     async def _listing_tasks(self, filters: Sequence[str]) -> None:
         if self._comparison is not None:
@@ -258,15 +260,15 @@ class CompareScreen(Screen[None]):
     def _moved(self) -> None:
         self._tell_row()
 
-    @on(Choosing.Chosen)
-    def _begun(self, message: Choosing.Chosen) -> None:
+    @on(ComparisonPicker.Chosen)
+    def _begun(self, message: ComparisonPicker.Chosen) -> None:
         self._compare(message.words)
 
-    @on(Choosing.Refused)
-    def _refused(self, message: Choosing.Refused) -> None:
+    @on(ComparisonPicker.Refused)
+    def _refused(self, message: ComparisonPicker.Refused) -> None:
         self._asking.refuse(message.sentence)
 
-    @on(Asking.Changed)
+    @on(ProgressLine.Changed)
     def _asked(self) -> None:
         is_said = not self._asking.is_silent
         self.set_class(is_said, "-said")
@@ -277,16 +279,18 @@ class CompareScreen(Screen[None]):
     @on(PagedTable.Chosen)
     def _chosen(self, message: PagedTable.Chosen) -> None:
         match message.table.row:
-            case drawing.Row(shown=None, pair=pair) if self._comparison is not None:
-                self._more.show(words_of.more(self._comparison.compared, pair))
-                self._turn_to(View.MORE)
-            case drawing.Row(shown=Metric(standing=None), name=name):
+            case drawing.ComparisonRow(shown=None, pair=pair) if (
+                self._comparison is not None
+            ):
+                self._more.show(words_of.pair_details(self._comparison.compared, pair))
+                self._turn_to(CompareView.MORE)
+            case drawing.ComparisonRow(shown=MetricPair(standing=None), name=name):
                 said = f"{printable(name)} has no value for each item."
                 self.notify(said, markup=False)
-            case drawing.Row(shown=Metric(), name=name) as row:
+            case drawing.ComparisonRow(shown=MetricPair(), name=name) as row:
                 what = f"Listing the items that differ in {name}"
                 self._asking.ask(what, partial(self._listing_items, row))
-            case ItemGap(item=item) if self._row is not None:
+            case ItemPair(item=item) if self._row is not None:
                 filters = words_of.tasks_of(self._row.pair, item)
                 self._asking.ask("Its tasks", partial(self._listing_tasks, filters))
             case _:
@@ -311,7 +315,7 @@ class CompareScreen(Screen[None]):
         """Choose something else to compare with."""
         self._asking.stop()
         self._asking.hush()
-        self._turn_to(View.CHOICES)
+        self._turn_to(CompareView.CHOICES)
 
     def action_again(self) -> None:
         """Compare what is shown as the logs are now, or try again."""
@@ -328,7 +332,7 @@ class CompareScreen(Screen[None]):
             self._asking.hush()
         elif self.focused is not self._front:
             self._front.focus()
-        elif self._view is not View.METRICS and self._comparison is not None:
-            self._turn_to(View.METRICS)
+        elif self._view is not CompareView.METRICS and self._comparison is not None:
+            self._turn_to(CompareView.METRICS)
         else:
             self.app.pop_screen()

@@ -1,19 +1,138 @@
-"""How the run was set up: job, models, inputs, settings, hashes."""
+"""Shows how a run was set up: job, models, inputs, settings, hashes.
+
+Secrets are masked once more here, although none should have been written: a
+configuration that a person made by hand may hold one.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from store.errors import StoreError
-from tui.drawing.run.configured import configured
-from tui.screens.page import PageScreen
-from tui.watched import Watched
+from store.events import RunStarted
+from tui.render.format import count, money
+from tui.run_context import WatchedRun
+from tui.screens.base import PageScreen
+
+MASK = "***"
+_SECRET_WORDS = frozenset(
+    {
+        "authorization",
+        "bearer",
+        "cookie",
+        "credential",
+        "credentials",
+        "key",
+        "keys",
+        "passphrase",
+        "password",
+        "passwd",
+        "secret",
+        "secrets",
+        "token",
+    }
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SECRETS = re.compile(
+    r"(?P<lead>\bbearer\s+|\bbasic\s+)[^\s\"']+"
+    r"|(?P<user>://[^/\s:@]+:)[^\s\"'@]+(?=@)"
+    r"|\b(?:sk|pk|hf|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}",
+    re.IGNORECASE,
+)
+"""What a key looks like wherever it stands: in a header, an address, or by itself."""
+
+
+def masked(value: Any, name: str = "") -> Any:  # noqa: ANN401 - as JSON and TOML have it
+    """*value* without what its name or its look says is a secret.
+
+    >>> masked({"api_key": "abc", "max_tokens": 9, "header": "Bearer xyz"})
+    {'api_key': '***', 'max_tokens': 9, 'header': 'Bearer ***'}
+    """
+    if isinstance(value, Mapping):
+        return {key: masked(each, str(key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(each, name) for each in value]
+    if not isinstance(value, str):
+        return value
+    words = {word.lower() for word in _WORDS.findall(name)}
+    return MASK if value and words & _SECRET_WORDS else mask_looks(value)
+
+
+def mask_looks(text: str) -> str:
+    """*text* without what looks like a key."""
+    return _SECRETS.sub(
+        lambda found: f"{found['lead'] or found['user'] or ''}{MASK}", text
+    )
+
+
+def configured(
+    began: RunStarted, planned: Mapping[str, int], config: Mapping[str, Any] | None
+) -> str:
+    """Everything about how a run was set up.
+
+    Args:
+        began: the first event of its log.
+        planned: tasks by stage, as they are planned so far.
+        config: its `run.toml`; None: there is none that can be read.
+    """
+    facts = [
+        ("job", f"{began.job} {began.job_version}"),
+        ("code", f"sha256 {began.code_sha256}"),
+        ("siftlog", began.siftlog_version),
+        ("replicates", str(began.replicates)),
+        ("budget", "no cap" if began.budget_usd is None else money(began.budget_usd)),
+        *([("group", began.group)] if began.group is not None else []),
+        ("imported", "yes" if began.imported else "no"),
+    ]
+    sections = {
+        "": facts,
+        "models by role": [(r, ", ".join(m)) for r, m in began.models.items()],
+        "tasks planned by stage": [(s, count(n)) for s, n in planned.items()],
+        "inputs, with their sha256": [
+            (each.setting, f"{each.path}\n{each.sha256}") for each in began.inputs
+        ],
+        "settings of the job, as the run began": _flat(_settings(began.settings)),
+        "run.toml, as the run was last started": _flat(
+            config or {"run.toml": "none that can be read"}
+        ),
+    }
+    return "\n".join(
+        line for name, rows in sections.items() for line in _section(name, list(rows))
+    )
+
+
+def _settings(text: str) -> Mapping[str, Any]:
+    read = json.loads(text)
+    return read if isinstance(read, dict) else {"settings": read}
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in masked(values).items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _section(name: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if name:
+        yield ""
+        yield name
+    width = max((len(key) for key, _ in rows), default=0)
+    for key, value in rows or [("", "none")]:
+        first, *more = mask_looks(value).split("\n")
+        yield f"  {key:<{width}}  {first}"
+        yield from (f"  {'':<{width}}  {line}" for line in more)
 
 
 class ConfigScreen(PageScreen):
     """Read once: what a run was started with does not change while it is watched."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         self._source = watched.sources.config(watched.folder)
         super().__init__(
             "config",

@@ -1,7 +1,8 @@
-"""The events of a run: its log as it grows, and any part of it by filter."""
+"""Shows the events of a run as its log grows, and one event by itself."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -9,27 +10,91 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from store.event_query import parse_event_query
-from tui.drawing.tables.event_columns import event_columns, plain, task_number_of
-from tui.drawing.words import utc
-from tui.lists.tail import Tail
-from tui.lists.tail_reader import TailReader
-from tui.screens.event import EventScreen
-from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
-from tui.screens.task import TaskScreen
+from store.query import parse_event_query
+from tui.render.glyphs import Glyphs
+from tui.render.sentences import utc
+from tui.run_context import WatchedRun
+from tui.screens.base import PANE_COLUMNS, FilteredScreen
+from tui.screens.tasks import TaskScreen
+from tui.sources.event_tail import EventTail, EventTailReader
+from tui.sources.events import EventLine
 from tui.sources.filters import FilterMemory
 from tui.sources.tasks import TaskSource
-from tui.terminal.keeping import copied, copy
-from tui.watched import Watched
-from tui.widgets.event_pane import EventPane
-from tui.widgets.event_table import EventTable
+from tui.terminal.export import copied, copy_text
+from tui.widgets.events import (
+    EventPane,
+    EventTable,
+    event_columns,
+    plain,
+    task_number_of,
+)
 from tui.widgets.filter_field import EVENTS, FilterField
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import TextLine
-from tui.widgets.panel import TooSmall
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextLine, TooSmall
 from tui.widgets.table import PagedTable
+from tui.widgets.text_view import TextView
+
+
+class EventScreen(Screen[None]):
+    """An event with all of its facts; it is what it is, so nothing is looked at."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "task", "Its task", id="event.task"),
+        Binding("w", "write", "Write to file", id="event.write"),
+        Binding("y", "copy", "Copy line", id="event.copy"),
+        Binding("escape,h,left", "back", "Back", id="event.back"),
+    ]
+
+    def __init__(
+        self,
+        line: EventLine,
+        pane: EventPane,
+        glyphs: Glyphs,
+        open_task: Callable[[int], None],
+    ) -> None:
+        super().__init__()
+        self._line = line
+        self._pane = pane
+        self._glyphs = glyphs
+        self._open_task = open_task
+
+    def compose(self) -> ComposeResult:
+        """The event and its keys."""
+        yield self._pane
+        yield TooSmall(self._glyphs)
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Read it."""
+        self._pane.show(self._line)
+        self.query_one(TextView).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """An event without a task leads to none."""
+        del parameters
+        return action != "task" or task_number_of(self._line) is not None
+
+    def action_task(self) -> None:
+        """Everything about the task that the event is about."""
+        number = task_number_of(self._line)
+        if number is not None:
+            self._open_task(number)
+
+    async def action_write(self) -> None:
+        """Keep it in a file of the current folder."""
+        await self._pane.write(self._line)
+
+    def action_copy(self) -> None:
+        """Copy it as a line."""
+        problem = copy_text(self.app, plain(self._line))
+        self.notify(problem or copied("line"), timeout=2, markup=False)
+
+    def action_back(self) -> None:
+        """To where one came from."""
+        self.dismiss()
 
 
 class EventsScreen(FilteredScreen):
@@ -55,12 +120,12 @@ class EventsScreen(FilteredScreen):
         Binding("escape,h,left", "back", "Back", id="events.back"),
     ]
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         self._watched = watched
         self._source = watched.sources.events(watched.folder)
         self._tasks: TaskSource | None = None
-        self._reader = TailReader(
+        self._reader = EventTailReader(
             self._source,
             watched.sources.clock,
             is_at_bottom=lambda: self._table.is_at_bottom,
@@ -126,7 +191,7 @@ class EventsScreen(FilteredScreen):
             self._work(partial(self._around, self._table.chosen or 0), "read")
 
     @property
-    def _tail(self) -> Tail:
+    def _tail(self) -> EventTail:
         return self._reader.tail
 
     def _show(self, *, is_bottom: bool = False) -> None:
@@ -289,7 +354,7 @@ class EventsScreen(FilteredScreen):
         """Copy the line."""
         line = self._table.row
         if line is not None:
-            problem = copy(self.app, plain(line))
+            problem = copy_text(self.app, plain(line))
             self.notify(problem or copied("line"), timeout=2, markup=False)
 
     async def action_write(self) -> None:

@@ -1,8 +1,9 @@
-"""A run over time: charts with one cursor, and the job's own metrics so far."""
+"""Shows a run over time: charts with one cursor, and the job's metrics."""
 
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -13,22 +14,107 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.worker import Worker
 
+from store.clock import Clock
 from store.errors import StoreError
+from store.fold_state import US_PER_S
 from store.printable import printable
-from store.sums import US_PER_S
-from tui.drawing.format import duration
-from tui.drawing.plot import columns_in
-from tui.drawing.run.course import SERIES, Course, chart, figures, moment
-from tui.drawing.run.header import sign_of
-from tui.drawing.words import age, sentence
-from tui.lists.time_cursor import TimeCursor
-from tui.sources.history import US_PER_MINUTE, Ask, History
-from tui.sources.sight import ENDED, Snapshot, Trouble
-from tui.watched import Watched
-from tui.widgets.headline_panel import HeadlinePanel
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import TextLine
-from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
+from tui.render.charts import columns_in
+from tui.render.format import duration
+from tui.render.glyphs import Glyphs
+from tui.render.metrics import (
+    SERIES,
+    ChartedHistory,
+    HeadlineMoment,
+    chart,
+    figures,
+    headline,
+    moment,
+)
+from tui.render.run_panels import sign_of
+from tui.render.sentences import age, sentence
+from tui.run_context import WatchedRun
+from tui.sources.command import CommandFailed
+from tui.sources.headline import HeadlineProgress, HeadlineSource
+from tui.sources.history import US_PER_MINUTE, HistoryRequest, RunHistory
+from tui.sources.run_snapshot import ENDED, ReadProblem, RunSnapshot
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextBlock, TextLine, TitledPanel, TooSmall
+
+
+class HeadlinePanel(TitledPanel[HeadlineMoment]):
+    """Shows what is known, how old it is, and that it is being computed."""
+
+    def __init__(
+        self, source: HeadlineSource, clock: Clock, glyphs: Glyphs, name: str
+    ) -> None:
+        super().__init__(headline, "metrics so far", glyphs, name)
+        self._source = source
+        self._clock = clock
+        self._reckoning = HeadlineProgress()
+
+    def on_unmount(self) -> None:
+        """End the child."""
+        self._source.close()
+
+    def look(self, seq: int) -> None:
+        """Have it computed where that is due.
+
+        Args:
+            seq: the log's last event.
+        """
+        if self._reckoning.is_due(self._clock.monotonic(), seq):
+            self.compute()
+
+    def compute(self) -> None:
+        """Have it computed, if that is not being done."""
+        if not self._reckoning.is_busy:
+            self._reckoning = self._reckoning.asked(self._clock.monotonic())
+            _: Worker[None] = self.run_worker(self._compute, exit_on_error=False)
+        self.tell()
+
+    async def _compute(self) -> None:
+        try:
+            found = await self._source.read()
+        except (CommandFailed, StoreError, sqlite3.Error) as error:
+            failure = printable(str(error))
+            self._reckoning = self._reckoning.failed(self._clock.monotonic(), failure)
+        else:
+            self._reckoning = self._reckoning.answered(self._clock.monotonic(), found)
+        self.tell()
+
+    def tell(self) -> None:
+        """Show what is known, with its present age."""
+        now = self._clock.monotonic()
+        self.show(HeadlineMoment(reckoning=self._reckoning, now_s=now))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeCursor:
+    """Stands on a minute, or follows the present: the last column, whichever it is."""
+
+    minute: int | None = None  #: since 1970 UTC; None: it follows the present
+
+    def position(self, history: RunHistory) -> int | None:
+        """The column that it is on; None: the last."""
+        columns = history.columns
+        if self.minute is None or not columns:
+            return None
+        position = (self.minute - columns[0].first) // history.width
+        return max(0, min(len(columns) - 1, position))
+
+    def put(self, history: RunHistory, position: int) -> TimeCursor:
+        """On a column; past the last one it follows the present."""
+        columns = history.columns
+        if not columns:
+            return self
+        is_past = position >= len(columns)
+        return TimeCursor(minute=None if is_past else columns[max(0, position)].first)
+
+    def moved(self, history: RunHistory, by: int) -> TimeCursor:
+        """Some columns earlier or later."""
+        position, last = self.position(history), len(history.columns) - 1
+        return self.put(history, by + (last if position is None else position))
+
 
 WINDOWS: tuple[tuple[int | None, str], ...] = (
     (15, "last 15 min"),
@@ -96,19 +182,19 @@ class MetricsScreen(Screen[None]):
         Binding("escape", "back", "Back", id="metrics.back"),
     ]
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         sources, glyphs = watched.sources, watched.glyphs
         self._glyphs = glyphs
         self._run = sources.run(watched.folder)
         self._source = sources.history(watched.folder, sources.clock)
-        self._sight: Snapshot | None = None
-        self._held: Snapshot | None = None  # what was seen when it was frozen
-        self._history: History | None = None
-        self._asked: Ask | None = None
+        self._sight: RunSnapshot | None = None
+        self._held: RunSnapshot | None = None  # what was seen when it was frozen
+        self._history: RunHistory | None = None
+        self._asked: HistoryRequest | None = None
         self._failing = ""  # why the log could not be read the last time
-        self._shown: Course | None = None
-        self._read_at: Snapshot | None = None  # what was seen when it was last read
+        self._shown: ChartedHistory | None = None
+        self._read_at: RunSnapshot | None = None  # what was seen when it was last read
         self._window = _HOUR
         self._model: str | None = None
         self._cursor = TimeCursor()
@@ -172,8 +258,8 @@ class MetricsScreen(Screen[None]):
     def look(self) -> None:
         """Look, and show what has changed; called by the application's timer."""
         sight = self._run.look()
-        self.set_class(isinstance(sight, Trouble), "-trouble")
-        if isinstance(sight, Trouble):
+        self.set_class(isinstance(sight, ReadProblem), "-trouble")
+        if isinstance(sight, ReadProblem):
             self._trouble.say(
                 f"{printable(sight.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
@@ -187,7 +273,7 @@ class MetricsScreen(Screen[None]):
             self._read()
         self._headline.look(sight.status.last_seq)
 
-    def _is_stale(self, sight: Snapshot) -> bool:
+    def _is_stale(self, sight: RunSnapshot) -> bool:
         """Whether to read anew: a minute is over, or something else happened."""
         if any(worker.group == "read" for worker in self.workers):
             return False
@@ -206,10 +292,10 @@ class MetricsScreen(Screen[None]):
             and sight.now_us - read.now_us >= REST_S * US_PER_S
         )
 
-    def _ask(self) -> Ask:
+    def _ask(self) -> HistoryRequest:
         shown = (panel for panel in self._charts.values() if panel.display)
         width = max((panel.content_size.width for panel in shown), default=0)
-        return Ask(
+        return HistoryRequest(
             minutes=WINDOWS[self._window][0],
             columns=columns_in(width or self.size.width // 2, self._glyphs),
             model=self._model,
@@ -225,7 +311,7 @@ class MetricsScreen(Screen[None]):
             exit_on_error=False,
         )
 
-    async def _reading(self, ask: Ask) -> None:
+    async def _reading(self, ask: HistoryRequest) -> None:
         try:
             self._history = await self._source.read(ask)
         except (StoreError, sqlite3.Error) as error:
@@ -246,7 +332,7 @@ class MetricsScreen(Screen[None]):
             self._headline.tell()
             self._tell_age()
 
-    def _tell_head(self, sight: Snapshot) -> None:
+    def _tell_head(self, sight: RunSnapshot) -> None:
         beat = sight.heartbeat_s
         ended = sight.state in ENDED or beat is None
         alive = "" if ended else f" (heartbeat {duration(beat)})"
@@ -257,7 +343,7 @@ class MetricsScreen(Screen[None]):
             f"{WINDOWS[self._window][1]}{by} · {self._model or 'all models'}",
         )
 
-    def _tell_course(self, sight: Snapshot) -> None:
+    def _tell_course(self, sight: RunSnapshot) -> None:
         if sight.status.imported:
             self._why.say(
                 "This run was made elsewhere and imported: its log has no course over "
@@ -267,7 +353,7 @@ class MetricsScreen(Screen[None]):
         if self._history is None:
             self._moment.say(self._failing or "the log is being read")
             return
-        course = Course(
+        course = ChartedHistory(
             history=self._history,
             cursor=self._cursor.position(self._history),
             is_priced=sight.status.cost_usd is not None,

@@ -1,14 +1,36 @@
-"""The command palette, for keys that come in one go, as over a slow line."""
+"""Shows everything that can be done: command palette and help.
+
+One table in the order of `Monitor.get_system_commands`: what the keys of the screen in
+front do, where one can go, and what has no key. Names that a log gives are offered only
+where they are plain words: the palette reads its titles as markup.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
 from textual import on
-from textual.command import CommandPalette
+from textual.app import App, ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.containers import VerticalScroll
 from textual.message import Message
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
+
+from store.printable import printable
+from store.runs import RunFolder
+from store.task import TaskState
+from tui.render.glyphs import Glyphs, drawn
+from tui.screens.base import Modal
+from tui.sources.filters import Filters
+from tui.sources.run_snapshot import RunSnapshot
+from tui.widgets.keys import Key, help_lines
 
 
-class Palette(CommandPalette):
+class MonitorPalette(CommandPalette):
     """Everything that can be done, to be found by typing."""
 
     def __init__(self) -> None:
@@ -37,3 +59,146 @@ class Palette(CommandPalette):
         if not self.is_current:
             message.stop()
             message.prevent_default()
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+"""As every class of `runner.errors` is called."""
+_TASK = re.compile(r"(?:[Tt]-?)?(\d{1,18})")
+_FILTERS = {
+    "Tasks that failed": "state:failed",
+    "Tasks that wait for a retry": "state:waiting",
+    "Tasks under way": "state:running",
+    "Tasks that could not be parsed": "parse:*",
+}
+
+
+class PaletteCommands(Provider):
+    """What the palette finds: the application's commands, and a task by its number."""
+
+    async def discover(self) -> Hits:
+        """Everything, before anything was typed."""
+        for title, about, do, is_shown in self.app.get_system_commands(self.screen):
+            if is_shown:
+                yield DiscoveryHit(title, do, help=about)
+
+    async def search(self, query: str) -> Hits:
+        """What fits to that which was typed."""
+        matcher = self.matcher(query)
+        for title, about, do, _ in self.app.get_system_commands(self.screen):
+            score = matcher.match(title)
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), do, help=about)
+        for title, about, do, _ in self._typed(query):
+            yield Hit(1.0, title, do, help=about)
+
+    def _typed(self, query: str) -> Iterable[SystemCommand]:
+        """What the words themselves name."""
+        app = self.app
+        return app.named(query) if isinstance(app, TypedCommands) else ()
+
+
+@runtime_checkable
+class TypedCommands(Protocol):
+    """An application that has a command for some words as they are typed."""
+
+    def named(self, typed: str) -> Iterable[SystemCommand]:
+        """What those words name."""
+
+
+def task_number(typed: str) -> int | None:
+    """The number of the task that somebody means by "T-123", "t123" or "123".
+
+    >>> task_number("T-0123")
+    123
+    """
+    found = _TASK.fullmatch(typed.strip())
+    return None if found is None else int(found[1])
+
+
+def key_commands(app: App[Any], keys: Iterable[Key]) -> Iterator[SystemCommand]:
+    """A command for each key that does more than move a cursor."""
+    for key in keys:
+        if key.is_enabled and not key.is_movement and key.id != "commands":
+            yield SystemCommand(
+                f"{key.about}  ({' '.join(key.names[:2])})",
+                key.more,
+                partial(app.run_action, key.action, key.node),
+            )
+
+
+def run_commands(
+    folders: Sequence[RunFolder], show: Callable[[RunFolder], None]
+) -> Iterator[SystemCommand]:
+    """A command for each run."""
+    for folder in folders:
+        if RunFolder.is_valid_id(folder.run_id):
+            yield SystemCommand(
+                f"Run {folder.run_id}", "Show this run", partial(show, folder)
+            )
+
+
+def task_commands(
+    snapshot: RunSnapshot | None, show: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each filter that somebody who sees a run may want."""
+    filters = dict(_FILTERS)
+    for lane in snapshot.status.lanes if snapshot else ():
+        if lane.states.get(TaskState.FAILED) and _PLAIN.fullmatch(lane.stage):
+            title = f"Tasks that failed in {lane.stage}"
+            filters[title] = f"state:failed stage:{lane.stage}"
+    for error in snapshot.facts.errors if snapshot else ():
+        if _PLAIN.fullmatch(error.error):
+            filters[f"Tasks with the error {error.error}"] = f"err:{error.error}"
+    for title, expression in filters.items():
+        yield SystemCommand(title, expression, partial(show, expression))
+
+
+def filter_commands(
+    remembered: Filters, show: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each filter that was used before, those with a star first."""
+    for expression in remembered.offered:
+        # the palette reads brackets as markup
+        if printable(expression) == expression and "[" not in expression:
+            star = "* " if expression in remembered.starred else ""
+            yield SystemCommand(
+                f"Tasks: {star}{expression}",
+                "A filter used before",
+                partial(show, expression),
+            )
+
+
+def theme_commands(
+    names: Iterable[str], ours: Iterable[str], use: Callable[[str], None]
+) -> Iterator[SystemCommand]:
+    """A command for each theme; those of others are found by typing only."""
+    first = list(ours)
+    for name in [*first, *(name for name in sorted(names) if name not in first)]:
+        yield SystemCommand(
+            f"Theme {name}", "Use these colours", partial(use, name), name in first
+        )
+
+
+class HelpScreen(Modal[None]):
+    """A list of keys over the screen that they belong to."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q", "dismiss", "Close", id="help.close"),
+        Binding("j", "scroll(1)", "Down", show=False, id="help.down"),
+        Binding("k", "scroll(-1)", "Up", show=False, id="help.up"),
+    ]
+
+    def __init__(self, keys: Iterable[Key], glyphs: Glyphs) -> None:
+        super().__init__()
+        self._text = drawn(glyphs, "\n".join(help_lines(keys)))
+
+    def compose(self) -> ComposeResult:
+        """The keys, and what they do."""
+        with VerticalScroll(id="help") as box:
+            box.border_title = "keys"
+            box.border_subtitle = "esc closes"
+            yield Static(self._text, markup=False)
+
+    def action_scroll(self, by: int) -> None:
+        """Read on, where the window is lower than the list."""
+        self.query_one(VerticalScroll).scroll_relative(y=by, animate=False)

@@ -1,26 +1,115 @@
-"""One run: its header, and panels that the style sheet arranges by size."""
+"""Shows one run: its header, and panels that the style sheet arranges by size."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.content import Content
+from textual.events import Click, MouseEvent, MouseScrollDown, MouseScrollUp
 from textual.message import Message
 from textual.screen import Screen
 
 from store.printable import printable
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.run.header import header
-from tui.drawing.run.panels import LEFT, OVERVIEW, PARTS, RIGHT
-from tui.drawing.words import age
-from tui.sources.run import Source
-from tui.sources.sight import Snapshot, Trouble
-from tui.widgets.key_line import KeyLine
+from tui.render.glyphs import Glyphs
+from tui.render.layout import LEAD, Room, visible
+from tui.render.run_panels import LEFT, OVERVIEW, RIGHT, RUN_PANELS, RunPanel, header
+from tui.render.sentences import age
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotSource
+from tui.widgets.keys import KeyLine
 from tui.widgets.panel import TextBlock, TitledPanel, TooSmall
-from tui.widgets.row_panel import RowPanel
+
+
+class RowPanel(TitledPanel[RunSnapshot]):
+    """A part of the Run screen.
+
+    A cursor stands on one of its rows and stays on it where rows change their order; it
+    is shown while keys act on this panel.
+    """
+
+    class Picked(Message):
+        """A row was clicked, or the panel beside its rows."""
+
+        def __init__(self, name: str, *, is_twice: bool) -> None:
+            super().__init__()
+            self.name = name
+            self.is_twice = is_twice
+
+    def __init__(self, part: RunPanel, glyphs: Glyphs) -> None:
+        super().__init__(part.draw, part.title, glyphs, part.name)
+        self._part = part
+        self._goals: Sequence[str] = ()
+        self._at = 0
+        self._has_keys = False
+
+    @property
+    def goal(self) -> str | None:
+        """Where the row under the cursor leads; None: there is no row."""
+        return self._goals[self._at] if self._goals else None
+
+    def show(self, seen: RunSnapshot) -> None:
+        """Draw what was seen; the cursor stays on its row."""
+        goal, self._goals = self.goal, self._part.goals(seen)
+        if goal in self._goals:
+            self._at = self._goals.index(goal)
+        self._at = max(0, min(self._at, len(self._goals) - 1))
+        super().show(seen)
+
+    def take_keys(self, *, takes: bool) -> None:
+        """Show the cursor, or hide it."""
+        self._has_keys = takes
+        self._fit()
+
+    def move(self, by: int) -> None:
+        """Move the cursor by some rows, as far as there are any."""
+        self._at = max(0, min(self._at + by, len(self._goals) - 1))
+        self._fit()
+
+    def mark(self, letter: str) -> None:
+        """Show the letter that leads here, or none."""
+        title = self._part.title
+        self.border_title = Content(f"[{letter}] {title}" if letter else title)
+
+    def on_click(self, event: Click) -> None:
+        """The cursor goes to the row that was clicked."""
+        line = event.get_content_offset(self)
+        if line is not None and line.y and self._goals:
+            shown = visible(len(self._goals), self._room())
+            self._at = shown[min(line.y, len(shown)) - 1]
+        self.post_message(self.Picked(self._part.name, is_twice=event.chain > 1))
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """The wheel moves the cursor, and what is in view with it."""
+        self._wheel(event, 1)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Likewise."""
+        self._wheel(event, -1)
+
+    def _wheel(self, event: MouseEvent, by: int) -> None:
+        event.stop()
+        self.post_message(self.Picked(self._part.name, is_twice=False))
+        self.move(by)
+
+    def _room(self) -> Room:
+        width, height = self.content_size
+        cursor = self._at if self._has_keys and self._goals else None
+        return Room(
+            width=max(0, width - LEAD),
+            height=height,
+            glyphs=self._glyphs,
+            has_lead=True,
+            cursor=cursor,
+        )
+
+    def _fit(self) -> None:
+        room = self._room()
+        if self._shown is not None and room.width and room.height:
+            self.say(self._draw(self._shown, room))
 
 
 class RunScreen(Screen[None]):
@@ -47,18 +136,18 @@ class RunScreen(Screen[None]):
             self.expression = expression
 
     def __init__(
-        self, source: Source, glyphs: Glyphs, *, is_read_only: bool = True
+        self, source: SnapshotSource, glyphs: Glyphs, *, is_read_only: bool = True
     ) -> None:
         super().__init__()
         self._source = source
         self._glyphs = glyphs
         self._is_read_only = is_read_only
-        self._held: Snapshot | None = None  # what is shown while frozen
-        self._last: Snapshot | None = None
+        self._held: RunSnapshot | None = None  # what is shown while frozen
+        self._last: RunSnapshot | None = None
         self._part = 0
         self._is_jumping = False
         self._header = TitledPanel(header, "", glyphs, "header")
-        self._panels = {part.name: RowPanel(part, glyphs) for part in PARTS}
+        self._panels = {part.name: RowPanel(part, glyphs) for part in RUN_PANELS}
         self._tabs, self._trouble, self._age = (
             TextBlock(name, glyphs) for name in ("tabs", "trouble", "age")
         )
@@ -93,15 +182,15 @@ class RunScreen(Screen[None]):
         self.look()
 
     @property
-    def snapshot(self) -> Snapshot | None:
+    def snapshot(self) -> RunSnapshot | None:
         """What was seen last."""
         return self._last
 
     def look(self) -> None:
         """Look, and show what has changed."""
         sight = self._source.look()
-        self.set_class(isinstance(sight, Trouble), "-trouble")
-        if isinstance(sight, Trouble):
+        self.set_class(isinstance(sight, ReadProblem), "-trouble")
+        if isinstance(sight, ReadProblem):
             self._trouble.say(
                 f"{printable(sight.sentence)}.\n\n"
                 "Leave with q, or go to all runs with 1."
@@ -114,13 +203,13 @@ class RunScreen(Screen[None]):
             # a step of its own: keys wait for the reading or for the drawing, not both
             self.call_next(self._show, sight)
 
-    def _show(self, sight: Snapshot) -> None:
+    def _show(self, sight: RunSnapshot) -> None:
         with self.app.batch_update():
             for panel in (self._header, *self._panels.values()):
                 panel.show(self._held or sight)
             self._tell_age(sight)
 
-    def _tell_age(self, sight: Snapshot) -> None:
+    def _tell_age(self, sight: RunSnapshot) -> None:
         """How old what is shown is, and whether nothing can be asked from here."""
         self.set_class(self._held is not None, "-frozen")
         mode = "read-only · " if self._is_read_only and self._held is None else ""
@@ -134,7 +223,7 @@ class RunScreen(Screen[None]):
 
     def action_part(self, by: int) -> None:
         """The next panel takes the keys; on a small screen it is the one shown."""
-        self._turn_to((self._part + by) % len(PARTS))
+        self._turn_to((self._part + by) % len(RUN_PANELS))
 
     def action_jump(self) -> None:
         """Show the letter of each panel; the next key leads to one."""
@@ -148,7 +237,7 @@ class RunScreen(Screen[None]):
         event.stop()
         event.prevent_default()
         self._is_jumping = False
-        found = [at for at, part in enumerate(PARTS) if part.letter == event.key]
+        found = [at for at, part in enumerate(RUN_PANELS) if part.letter == event.key]
         self._turn_to(found[0] if found else self._part)
 
     def action_move(self, by: int) -> None:
@@ -168,7 +257,7 @@ class RunScreen(Screen[None]):
 
     @property
     def _current(self) -> RowPanel:
-        return self._panels[PARTS[self._part].name]
+        return self._panels[RUN_PANELS[self._part].name]
 
     def _turn_to(self, part: int) -> None:
         self._part = part
@@ -180,7 +269,7 @@ class RunScreen(Screen[None]):
     def _mark(self) -> None:
         """The titles, with their letters while one of them is waited for."""
         tabs = []
-        for at, part in enumerate(PARTS):
+        for at, part in enumerate(RUN_PANELS):
             panel = self._panels[part.name]
             panel.mark(part.letter if self._is_jumping else "")
             name = f"{part.letter}:{part.name}" if self._is_jumping else part.name

@@ -1,7 +1,10 @@
-"""All runs of a folder: those at work first, then the latest."""
+"""Shows all runs of a folder: those at work first, then the latest."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,16 +16,179 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from store.runs import RunFolder
-from tui.drawing.clip import one_line
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.only_ascii import shown_by
-from tui.drawing.tables.run_rows import Rows, about, matches, rank, summary
-from tui.drawing.words import utc
-from tui.sources.listing import Listed, Listing
-from tui.sources.sight import Snapshot
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import laid_out
-from tui.widgets.panel import TextBlock, TooSmall
+from tui.render.charts import bar, course
+from tui.render.format import amount, duration, money, percent
+from tui.render.glyphs import Glyphs, shown_by
+from tui.render.layout import clip, one_line
+from tui.render.models import limited_by
+from tui.render.run_panels import state_of
+from tui.render.sentences import ending, sentence, spent, utc
+from tui.sources.run_list import ListedRun, RunListSource
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextBlock, TooSmall, laid_out
+
+MIDDLE, WIDE, WIDEST = 98, 118, 150
+"""Columns of a screen from which on there is a bar, a course, and the job."""
+_CURSOR, _STATE, _NAME, _DONE, _RATE = 2, 13, 32, 9, 9
+_SPENT, _COST, _END = 9, 19, 15
+_BAR, _COURSE, _JOB = 12, 10, 20
+
+_RANKS = {
+    "live": 0,
+    "quiet": 0,
+    "draining": 0,
+    "stalled": 1,
+    "lost": 1,
+    "paused": 2,
+    "budget_stop": 3,
+    "drained": 3,
+    "finished": 4,
+    "cancelled": 4,
+}
+_UNKNOWN = 5
+
+
+def rank(listed: ListedRun) -> int:
+    """Where a run stands in a list: those at work first, then what needs a person."""
+    sight = listed.sight
+    return _RANKS[sight.state] if isinstance(sight, RunSnapshot) else _UNKNOWN
+
+
+def matches(listed: ListedRun, words: str) -> bool:
+    """Whether a run's name, job, state or group has each of some words in it."""
+    sight = listed.sight
+    said = [listed.folder.run_id]
+    if isinstance(sight, RunSnapshot):
+        said += [sight.status.job, sight.state.replace("_", " ")]
+        said += [sight.status.group or ""]
+    text = " ".join(said).lower()
+    return all(word in text for word in words.lower().split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRows:
+    """How the rows of a list are drawn: its width, and that of the longest id."""
+
+    width: int
+    longest: int
+    glyphs: Glyphs
+
+    @classmethod
+    def of(cls, listed: Sequence[ListedRun], width: int, glyphs: Glyphs) -> RunRows:
+        """For the rows of one list."""
+        longest = max((len(each.folder.run_id) for each in listed), default=0)
+        return cls(width=width, longest=longest, glyphs=glyphs)
+
+    @property
+    def name(self) -> int:
+        """The width of the ids, within reason and as far as there is room."""
+        others = _CURSOR + _STATE + 2 + _DONE + _RATE + 2 + self.cost + 2 + _END
+        for from_width, more in ((MIDDLE, _BAR), (WIDE, _COURSE), (WIDEST, _JOB)):
+            others += more + 2 if self.width >= from_width else 0
+        return max(8, min(_NAME, self.width - others, self.longest))
+
+    @property
+    def cost(self) -> int:
+        """The width of what was spent; of a budget there is more room."""
+        return _SPENT if self.width < WIDE else _COST
+
+    def heads(self) -> str:
+        """What stands in the columns."""
+        parts = [" " * _CURSOR, clip("state", _STATE), "  ", clip("run", self.name)]
+        if self.width >= WIDEST:
+            parts += ["  ", clip("job", _JOB)]
+        if self.width >= MIDDLE:
+            parts.append(" " * (_BAR + 2))
+        parts.append(clip("done", _DONE, is_right=True))
+        if self.width >= WIDE:
+            parts.append(" " * (_COURSE + 2))
+        parts.append(clip("per min", _RATE, is_right=True))
+        parts += ["  ", clip("cost", self.cost, is_right=True), "  ends in"]
+        return clip("".join(parts), self.width)
+
+    def row(self, listed: ListedRun, *, is_current: bool) -> Content:
+        """One run."""
+        cursor = clip(self.glyphs.cursor if is_current else "", _CURSOR)
+        name = clip(listed.folder.run_id, self.name)
+        sight = listed.sight
+        if isinstance(sight, RunSnapshot):
+            return self._seen(sight, cursor, name)
+        sign = "" if sight is None else f"{self.glyphs.stalled} unreadable"
+        line = f"{cursor}{clip(sign, _STATE)}  {name}  {_unseen(sight)}"
+        return Content(clip(line, self.width))
+
+    def _seen(self, seen: RunSnapshot, cursor: str, name: str) -> Content:
+        share = seen.ended / seen.asked if seen.asked else None
+        state = state_of(seen, self.glyphs)
+        blank = " " * max(0, _STATE - state.cell_length)
+        parts: list[str | Content | tuple[str, str]] = [
+            cursor,
+            state,
+            blank,
+            "  ",
+            name,
+        ]
+        if self.width >= WIDEST:
+            parts += ["  ", clip(seen.status.job, _JOB)]
+        if self.width >= MIDDLE:
+            parts += ["  ", (bar(share or 0.0, _BAR, self.glyphs), "$state-done")]
+        parts.append(clip(percent(share, tenths=True), _DONE, is_right=True))
+        if self.width >= WIDE:
+            parts += ["  ", course(seen.course[-_COURSE:], _COURSE, self.glyphs)]
+        rate = amount(seen.rate)
+        parts += [clip(rate, _RATE, is_right=True), "  "]
+        cost = spent(seen) if self.cost == _COST else money(seen.status.cost_usd)
+        parts += [clip(cost, self.cost, is_right=True), "  "]
+        used = Content.assemble(*parts)
+        left = max(0, self.width - used.cell_length)
+        return Content.assemble(used, clip(ending(seen), left))
+
+
+def about(listed: ListedRun) -> tuple[str, str]:
+    """What is worth knowing of a run beyond its row, in two lines."""
+    sight = listed.sight
+    if not isinstance(sight, RunSnapshot):
+        return listed.folder.run_id, _unseen(sight)
+    tasks = sight.status.tasks
+    share = tasks.failed / sight.asked if sight.asked else None
+    oldest, failure = sight.facts.oldest, sight.facts.last_failure
+    held = limited_by(sight)
+    parts = [
+        f"{sight.ended:,} of {sight.asked:,} tasks",
+        f"failed {tasks.failed:,} ({percent(share, tenths=True)})",
+        f"retry-waiting {tasks.waiting:,}",
+        *([f"oldest in flight {_ago(sight, oldest[0].since_us)}"] if oldest else []),
+        *([f"limited by {held}"] if held else []),
+        *([f"last error {_ago(sight, failure.at_us)} ago"] if failure else []),
+    ]
+    job = f"{listed.folder.run_id} · {sight.status.job} {sight.status.job_version}"
+    group = sight.status.group and f"group {sight.status.group}"
+    said = [job, *filter(None, [group, sentence(sight)])]
+    return " · ".join(said), " · ".join(parts)
+
+
+def _ago(seen: RunSnapshot, at_us: int) -> str:
+    return duration(seen.age_s(at_us))
+
+
+def summary(listed: Sequence[ListedRun]) -> str:
+    """How many runs are in which state."""
+    words = Counter(
+        each.sight.state
+        if isinstance(each.sight, RunSnapshot)
+        else "unread"
+        if each.sight is None
+        else "unreadable"
+        for each in listed
+    )
+    states = sorted(words, key=lambda word: (_RANKS.get(word, _UNKNOWN), word))
+    return " · ".join(f"{words[word]} {word.replace('_', ' ')}" for word in states)
+
+
+def _unseen(sight: ReadProblem | None) -> str:
+    return "not read yet" if sight is None else sight.sentence
+
 
 _PADDING = 2
 
@@ -55,14 +221,14 @@ class RunsScreen(Screen[None]):
             self.folder = folder
 
     def __init__(
-        self, listing: Listing, glyphs: Glyphs, *, is_read_only: bool = False
+        self, listing: RunListSource, glyphs: Glyphs, *, is_read_only: bool = False
     ) -> None:
         super().__init__()
         self._is_read_only = is_read_only
         self._listing = listing
         self._glyphs = glyphs
-        self._all: list[Listed] = []  # in the order of the rows
-        self._listed: list[Listed] = []  # those that are shown
+        self._all: list[ListedRun] = []  # in the order of the rows
+        self._listed: list[ListedRun] = []  # those that are shown
         self._shown: dict[int, Content] = {}
         self._is_frozen = False  # nothing changes by itself
         self._is_settled = False  # a person has moved: nothing changes its place
@@ -112,7 +278,7 @@ class RunsScreen(Screen[None]):
             self._draw()
             self._tell()
 
-    def _take_in(self, listed: list[Listed]) -> None:
+    def _take_in(self, listed: list[ListedRun]) -> None:
         """What was seen; rows stay in their order, new ones come on top."""
         if not self._is_settled:
             self._all = sorted(listed, key=rank)
@@ -144,7 +310,7 @@ class RunsScreen(Screen[None]):
     def _draw(self) -> None:
         """The lines in sight that look otherwise than before."""
         options = self._options
-        rows = Rows.of(self._listed, self.size.width - _PADDING, self._glyphs)
+        rows = RunRows.of(self._listed, self.size.width - _PADDING, self._glyphs)
         first = round(options.scroll_offset.y)
         last = min(len(self._listed), first + max(1, options.size.height) + 1)
         for at in range(min(first, last), last):
@@ -168,7 +334,7 @@ class RunsScreen(Screen[None]):
         where = one_line(str(self._listing.runs_dir), 60)
         mode = "read-only" if self._is_read_only else ""
         found = f"{len(self._listed):,} of {len(self._all):,} found · x shows all · "
-        seen = [each.sight for each in self._all if isinstance(each.sight, Snapshot)]
+        seen = [each.sight for each in self._all if isinstance(each.sight, RunSnapshot)]
         now = max((sight.now_us for sight in seen), default=None)
         as_of = "" if now is None else f"as of {utc(now)[11:19]} UTC"
         words = f"RUNS  {found if self._words else ''}{summary(self._all)}  in {where}"

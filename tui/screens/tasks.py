@@ -1,4 +1,4 @@
-"""The tasks of a run: any number of them, by filter and order."""
+"""Shows the tasks of a run by filter and order, and one task by itself."""
 
 from __future__ import annotations
 
@@ -9,26 +9,123 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Input, Static
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
 
 from store.printable import printable
 from store.query import Query
-from store.views import Order
-from tui.drawing.format import count, task_name
-from tui.drawing.tables.task_columns import TITLE_ORDERS, task_columns
-from tui.lists.task_lister import TaskLister
-from tui.screens.filtered import PANE_COLUMNS, FilteredScreen
-from tui.screens.sort_menu import SortMenu
-from tui.screens.task import TaskScreen
-from tui.sources.task_lines import TaskLine
-from tui.terminal.keeping import copied
-from tui.watched import Watched
+from store.read.tasks import TaskOrder
+from tui.render.format import count, task_name
+from tui.render.glyphs import Glyphs
+from tui.render.tasks import TITLE_ORDERS, task_columns
+from tui.run_context import WatchedRun
+from tui.screens.base import PANE_COLUMNS, FilteredScreen, Modal
+from tui.sources.tasks import TaskLine, TaskSource
+from tui.terminal.export import copied
 from tui.widgets.filter_field import TASKS, FilterField
-from tui.widgets.key_line import KeyLine
-from tui.widgets.line import TextLine
-from tui.widgets.panel import TooSmall
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextLine, TooSmall
 from tui.widgets.table import PagedTable
+from tui.widgets.task_list import TaskLister
 from tui.widgets.task_pane import TaskPane
+
+
+class TaskScreen(Screen[None]):
+    """Everything about one task; the source belongs to whoever opened it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,h,left", "back", "Back", id="task.back"),
+    ]
+
+    def __init__(self, source: TaskSource, glyphs: Glyphs, task: int) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._pane = TaskPane(source, glyphs)
+        self._number = task
+
+    def compose(self) -> ComposeResult:
+        """The task and its keys."""
+        yield self._pane
+        yield TooSmall(self._glyphs)
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Read it."""
+        self.query_one(PagedTable).focus()
+        self.look()
+
+    def look(self) -> None:
+        """Read it again if anything has happened; called by the application's timer."""
+        self._pane.look(self._number)
+
+    @property
+    def aim(self) -> str:
+        """This task alone."""
+        return f"task:{task_name(self._number)}"
+
+    def action_back(self) -> None:
+        """Out of a comparison, to the attempts, then to where one came from."""
+        if not self._pane.step_back():
+            self.dismiss()
+
+
+ABOUT = {
+    TaskOrder.NUMBER: "all tasks, as they were planned",
+    TaskOrder.NEWEST: "all tasks, the last changed at the top",
+    TaskOrder.SLOWEST: "only these, picked from all that fit",
+    TaskOrder.DEAREST: "only these, picked from all that fit",
+    TaskOrder.MOST_TRIED: "only these, picked from all that fit",
+}
+_WIDTH = max(len(order.value) for order in TaskOrder)
+
+
+class SortMenu(Modal[TaskOrder | None]):
+    """Asks for an order; None: as before."""
+
+    DEFAULT_CSS = """
+    SortMenu { align: center middle; background: $background 60%; }
+    SortMenu OptionList {
+        width: 68; max-width: 95%; height: auto; padding: 1 2;
+        border: round $accent; background: $background;
+        &:focus { border: round $accent; background-tint: $background 0%; }
+    }
+    SortMenu.-ascii OptionList { border: ascii $accent; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,h,left,s", "dismiss", "Back", id="sort.back"),
+        Binding("j", "move(1)", "Down", show=False, id="sort.down"),
+        Binding("k", "move(-1)", "Up", show=False, id="sort.up"),
+    ]
+
+    def __init__(self, order: TaskOrder, glyphs: Glyphs) -> None:
+        super().__init__()
+        self.set_class(bool(glyphs.plain), "-ascii")
+        self._order = order
+
+    def compose(self) -> ComposeResult:
+        """One line for each order."""
+        options = OptionList(
+            *(f"{order.value:<{_WIDTH}}   {ABOUT[order]}" for order in TaskOrder),
+            markup=False,
+        )
+        options.border_title = "Sort"
+        options.border_subtitle = "enter chooses, esc goes back"
+        options.highlighted = list(TaskOrder).index(self._order)
+        yield options
+
+    def action_move(self, by: int) -> None:
+        """Another line."""
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        self.dismiss(list(TaskOrder)[message.option_index])
+
 
 AGE_S = 5.0
 """How often ages are drawn anew while nothing else happens."""
@@ -57,7 +154,7 @@ class TasksScreen(FilteredScreen):
         Binding("escape,h,left", "back", "Back", id="tasks.back"),
     ]
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__()
         self._first = ""  #: the filter to begin with
         self._source = watched.sources.tasks(watched.folder)
@@ -87,7 +184,7 @@ class TasksScreen(FilteredScreen):
     def on_mount(self) -> None:
         """Begin to list."""
         self.set_focus(self._table)
-        self._begin(Query(), "", Order.NUMBER)
+        self._begin(Query(), "", TaskOrder.NUMBER)
         self._type(self._first)
         self.look()
 
@@ -138,7 +235,7 @@ class TasksScreen(FilteredScreen):
 
     # Lists
 
-    def _begin(self, query: Query, expression: str, order: Order) -> None:
+    def _begin(self, query: Query, expression: str, order: TaskOrder) -> None:
         """Another list, shown as it grows."""
         self._lister.begin(query, expression, order)
         self._work(self._lister.fill, "list")
@@ -252,7 +349,7 @@ class TasksScreen(FilteredScreen):
             SortMenu(self._lister.list.order, self._glyphs), self._sort
         )
 
-    def _sort(self, order: Order | None) -> None:
+    def _sort(self, order: TaskOrder | None) -> None:
         if order is not None and order is not self._lister.list.order:
             self._begin(self._lister.list.query, self._lister.list.expression, order)
 

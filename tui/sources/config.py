@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from store.events import RunStarted
+from store.read.status import run_started, status
 from store.runs import RunFolder
-from store.views import run_started, status
-from tui.sources.reading import Reading
+from tui.sources.connection import LogConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
+class RunSetup:
     """What a run was started with."""
 
     began: RunStarted
@@ -30,7 +30,7 @@ class ConfigSource(Protocol):
         """The run's id."""
         ...
 
-    async def read(self) -> Setup:
+    async def read(self) -> RunSetup:
         """The run's setup."""
         ...
 
@@ -44,14 +44,14 @@ class FolderConfig:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._reading = Reading(folder)
+        self._reading = LogConnection(folder)
 
     @property
     def run_id(self) -> str:
         """The run's id."""
         return self._folder.run_id
 
-    async def read(self) -> Setup:
+    async def read(self) -> RunSetup:
         """The run's setup.
 
         Raises:
@@ -64,11 +64,11 @@ class FolderConfig:
         """Let go of the log."""
         self._reading.close()
 
-    def _setup(self, conn: sqlite3.Connection) -> Setup:
+    def _setup(self, conn: sqlite3.Connection) -> RunSetup:
         planned: dict[str, int] = {}
         for lane in status(conn).lanes:
             planned[lane.stage] = planned.get(lane.stage, 0) + sum(lane.states.values())
-        return Setup(began=run_started(conn), planned=planned, config=self._config())
+        return RunSetup(began=run_started(conn), planned=planned, config=self._config())
 
     def _config(self) -> dict[str, Any] | None:
         try:

@@ -10,8 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from store.runs import RunFolder
-from tui.sources.answers import Answers, log_at
-from tui.sources.child import Child, ChildFailed, Record
+from tui.sources.command import (
+    CommandAnswers,
+    CommandFailed,
+    CommandRunner,
+    Record,
+    log_at,
+)
 
 EVERY_S = 60.0
 """Seconds from one reckoning to the next that nobody asked for, at least."""
@@ -58,7 +63,9 @@ class HeadlineSource(Protocol):
 class ChildHeadline:
     """Has `siftlog score` reckon it, which records nothing; keeps what it said."""
 
-    def __init__(self, folder: RunFolder, child: Child, answers: Answers) -> None:
+    def __init__(
+        self, folder: RunFolder, child: CommandRunner, answers: CommandAnswers
+    ) -> None:
         self._folder = folder
         self._child = child
         self._answers = answers
@@ -116,7 +123,7 @@ def headline_of(records: list[Record]) -> Headline:
             is_partial=record["partial"],
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ChildFailed(
+        raise CommandFailed(
             "siftlog score printed what this monitor cannot read: install both anew"
         ) from error
 
@@ -125,7 +132,7 @@ _FIELDS = ("value", "n", "lo", "hi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reckoning:
+class HeadlineProgress:
     """When a headline was asked for and came; a value for each step."""
 
     headline: Headline | None = None
@@ -152,14 +159,14 @@ class Reckoning:
         rest = max(EVERY_S, REST * (self.ended_s - self.began_s))
         return self.headline.seq != seq and now_s - self.began_s >= rest
 
-    def asked(self, now_s: float) -> Reckoning:
+    def asked(self, now_s: float) -> HeadlineProgress:
         """A child begins."""
         return replace(self, began_s=now_s, ended_s=None, failure="")
 
-    def answered(self, now_s: float, found: Headline) -> Reckoning:
+    def answered(self, now_s: float, found: Headline) -> HeadlineProgress:
         """It has come to an end."""
         return replace(self, headline=found, ended_s=now_s, known_s=now_s)
 
-    def failed(self, now_s: float, failure: str) -> Reckoning:
+    def failed(self, now_s: float, failure: str) -> HeadlineProgress:
         """It gave no answer; the one before stands."""
         return replace(self, ended_s=now_s, failure=failure)

@@ -17,7 +17,7 @@ from store.events import (
     CommandApplied,
     CommandRejected,
     Event,
-    Recorded,
+    RecordedEvent,
     RunCancelled,
     RunDrained,
     RunFinished,
@@ -26,10 +26,10 @@ from store.events import (
     RunStarted,
     ScoringRecorded,
     TasksReopened,
-    Unknown,
+    UnknownEvent,
     kind_of,
 )
-from store.views import BucketRow, LimitSeen
+from store.read.history import BucketRow, ConcurrencyLimit
 
 US_PER_MINUTE = 60_000_000
 WIDTHS = (1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 240, 360, 720, 1440)
@@ -71,7 +71,7 @@ KINDS = tuple(kind_of(kind) for kind in (*_SAID, CommandAccepted, AttemptsAbando
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class HistoryRequest:
     """Which part of a run is to be charted, and how finely."""
 
     minutes: int | None  #: the last so many; None: all
@@ -80,7 +80,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class RunMark:
     """Something that happened to the run itself."""
 
     at_us: int
@@ -88,7 +88,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class WorkedMinutes:
     """Minutes in which a process worked on the run."""
 
     first: int
@@ -96,7 +96,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class HistoryColumn:
     """What happened in some minutes on end."""
 
     first: int  #: minutes since 1970 UTC
@@ -107,12 +107,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class RunHistory:
     """A part of a run, in columns."""
 
     width: int  #: minutes a column
-    columns: tuple[Column, ...]  #: all of the part, gaps included
-    happenings: tuple[Happening, ...]  #: ascending, the run's beginning first
+    columns: tuple[HistoryColumn, ...]  #: all of the part, gaps included
+    happenings: tuple[RunMark, ...]  #: ascending, the run's beginning first
     is_whole: bool = True  #: False: more limits will be known at the next reading
 
     @property
@@ -127,7 +127,7 @@ class History:
 class HistorySource(Protocol):
     """Where histories come from: a log, or a test's list."""
 
-    async def read(self, ask: Ask) -> History:
+    async def read(self, ask: HistoryRequest) -> RunHistory:
         """A part of the run as it is now."""
         ...
 
@@ -136,7 +136,7 @@ class HistorySource(Protocol):
         ...
 
 
-def happenings(recorded: Iterable[Recorded]) -> tuple[Happening, ...]:
+def run_marks(recorded: Iterable[RecordedEvent]) -> tuple[RunMark, ...]:
     """The marks that events leave, each fact once."""
     asked: dict[str, CommandAccepted] = {}
     found = []
@@ -144,7 +144,7 @@ def happenings(recorded: Iterable[Recorded]) -> tuple[Happening, ...]:
         event = each.event
         if isinstance(event, CommandAccepted):
             asked[event.command] = event
-        if isinstance(event, Unknown) or type(event) not in _SAID:
+        if isinstance(event, UnknownEvent) or type(event) not in _SAID:
             continue
         by = ""
         if isinstance(event, CommandApplied) and event.command in asked:
@@ -152,13 +152,13 @@ def happenings(recorded: Iterable[Recorded]) -> tuple[Happening, ...]:
                 continue
             by = f", by {asked[event.command].author}"
         said = _SAID[type(event)](event)
-        found.append(Happening(at_us=each.ts_us, said=said + by))
+        found.append(RunMark(at_us=each.ts_us, said=said + by))
     return tuple(found)
 
 
-def stretches(
-    recorded: Sequence[Recorded], lasts: dict[int, int], beat_us: int | None
-) -> tuple[Stretch, ...]:
+def worked_minutes(
+    recorded: Sequence[RecordedEvent], lasts: dict[int, int], beat_us: int | None
+) -> tuple[WorkedMinutes, ...]:
     """When processes worked on the run: ascending, no minute in two of them.
 
     Args:
@@ -180,13 +180,13 @@ def stretches(
             is_open = False
     if is_open and beat_us is not None:
         spans[-1][1] = max(spans[-1][1], beat_us)
-    found: list[Stretch] = []
+    found: list[WorkedMinutes] = []
     for begin, end in spans:
         first, last = begin // US_PER_MINUTE, end // US_PER_MINUTE
         if found and first <= found[-1].last:
             first = found[-1].last + 1
         if first <= last:
-            found.append(Stretch(first=first, last=last))
+            found.append(WorkedMinutes(first=first, last=last))
     return tuple(found)
 
 
@@ -197,13 +197,13 @@ def width_for(minutes: int, columns: int) -> int:
     return next((each for each in WIDTHS if least <= each), -(-least // day) * day)
 
 
-def whole_until(worked: Sequence[Stretch], now: int) -> int:
+def whole_until(worked: Sequence[WorkedMinutes], now: int) -> int:
     """The first minute that is not charted: the present one, or one after the end."""
     return min(now, worked[-1].last + 1) if worked else now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class ColumnRange:
     """Which columns a part of a run has."""
 
     numbers: range  #: they begin at so many widths after 1970
@@ -216,7 +216,9 @@ class Extent:
         return self.numbers.start * self.width
 
 
-def extent(ask: Ask, worked: Sequence[Stretch], until: int) -> Extent:
+def extent(
+    ask: HistoryRequest, worked: Sequence[WorkedMinutes], until: int
+) -> ColumnRange:
     """The columns that show what is asked for.
 
     Args:
@@ -229,10 +231,10 @@ def extent(ask: Ask, worked: Sequence[Stretch], until: int) -> Extent:
     # a column that both ends cut is one more
     width = width_for(until - since, ask.columns - 1)
     numbers = range(since // width, (until - 1) // width + 1)
-    return Extent(numbers=numbers, width=width, until=until)
+    return ColumnRange(numbers=numbers, width=width, until=until)
 
 
-def lived(worked: Sequence[Stretch], first: int, until: int) -> int:
+def lived(worked: Sequence[WorkedMinutes], first: int, until: int) -> int:
     """In how many of the minutes from *first* to before *until* a process worked."""
     return sum(
         max(0, min(each.last + 1, until) - max(each.first, first)) for each in worked
@@ -263,7 +265,7 @@ def under_way(
 
 
 def limits_at(
-    seen: Sequence[LimitSeen], ends_us: Sequence[int], known_us: int
+    seen: Sequence[ConcurrencyLimit], ends_us: Sequence[int], known_us: int
 ) -> list[int | None]:
     """The sum of all models' limits at each of some moments, ascending.
 

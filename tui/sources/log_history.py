@@ -12,39 +12,37 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from store.clock import Clock
-from store.events import AttemptsAbandoned, Recorded, RunResumed
-from store.runs import RunFolder
-from store.views import (
+from store.events import AttemptsAbandoned, RecordedEvent, RunResumed
+from store.read.history import (
     BucketRow,
-    LimitSeen,
-    event_times,
-    events,
+    ConcurrencyLimit,
     heartbeat_us,
-    last_seq,
     limits_observed,
     minute_buckets,
-    one_moment,
     running_now,
     sent_before,
-    tasks_numbered,
 )
+from store.read.live import read_transaction
+from store.read.tasks import event_times, events
+from store.runs import RunFolder
+from store.tables import last_seq, tasks_numbered
+from tui.sources.connection import LogConnection
 from tui.sources.history import (
     KINDS,
     US_PER_MINUTE,
-    Ask,
-    Column,
-    Extent,
-    History,
-    Stretch,
+    ColumnRange,
+    HistoryColumn,
+    HistoryRequest,
+    RunHistory,
+    WorkedMinutes,
     extent,
-    happenings,
     limits_at,
     lived,
-    stretches,
+    run_marks,
     under_way,
     whole_until,
+    worked_minutes,
 )
-from tui.sources.reading import Reading
 
 _STEP = 50_000
 """Events that are looked through for limits at once: some 10 ms."""
@@ -60,15 +58,15 @@ class LogHistory:
     """Reads one run's log, and remembers what cannot change any more."""
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
-        self._reading = Reading(folder)
+        self._reading = LogConnection(folder)
         self._clock = clock
-        self._recorded: list[Recorded] = []
+        self._recorded: list[RecordedEvent] = []
         self._lasts: dict[int, int] = {}  # of a beginning: when the event before was
         self._abandoned: dict[int, Counter[str]] = {}  # of an event: calls by model
         self._before: dict[tuple[int, str | None], int] = {}
         self._limits = _Limits()
 
-    async def read(self, ask: Ask) -> History:
+    async def read(self, ask: HistoryRequest) -> RunHistory:
         """A part of the run as it is now.
 
         Raises:
@@ -81,11 +79,11 @@ class LogHistory:
         """Let go of the log."""
         self._reading.close()
 
-    def _read(self, conn: sqlite3.Connection, ask: Ask) -> History:
-        with one_moment(conn):
+    def _read(self, conn: sqlite3.Connection, ask: HistoryRequest) -> RunHistory:
+        with read_transaction(conn):
             self._take_in(conn)
             seq = last_seq(conn)
-            worked = stretches(self._recorded, self._lasts, heartbeat_us(conn))
+            worked = worked_minutes(self._recorded, self._lasts, heartbeat_us(conn))
             until = whole_until(worked, self._clock.now_us() // US_PER_MINUTE)
             part = extent(ask, worked, until)
             rows = {
@@ -98,10 +96,10 @@ class LogHistory:
         is_whole = self._limits.look(conn, seq, part.first * US_PER_MINUTE)
         ends = [(number + 1) * part.width * US_PER_MINUTE for number in part.numbers]
         limits = self._limits.at(ends, ask.model)
-        return History(
+        return RunHistory(
             width=part.width,
             columns=tuple(
-                Column(
+                HistoryColumn(
                     first=number * part.width,
                     lived=_lived(worked, part, number, rows),
                     row=rows.get(number),
@@ -110,7 +108,7 @@ class LogHistory:
                 )
                 for at, number in enumerate(part.numbers)
             ),
-            happenings=happenings(self._recorded),
+            happenings=run_marks(self._recorded),
             is_whole=is_whole,
         )
 
@@ -135,7 +133,7 @@ class LogHistory:
         self,
         conn: sqlite3.Connection,
         model: str | None,
-        part: Extent,
+        part: ColumnRange,
         rows: Mapping[int, BucketRow],
     ) -> list[int] | None:
         before = self._before.get((part.first, model))
@@ -161,7 +159,10 @@ class LogHistory:
 
 
 def _lived(
-    worked: Sequence[Stretch], part: Extent, number: int, rows: Mapping[int, BucketRow]
+    worked: Sequence[WorkedMinutes],
+    part: ColumnRange,
+    number: int,
+    rows: Mapping[int, BucketRow],
 ) -> int:
     """Minutes of a column with a process; where something happened, there was one."""
     first = number * part.width
@@ -174,7 +175,7 @@ class _Limits:
 
     def __init__(self) -> None:
         # the last of each minute and model: what a chart can tell apart
-        self._seen: dict[tuple[int, str], LimitSeen] = {}
+        self._seen: dict[tuple[int, str], ConcurrencyLimit] = {}
         self._low = self._high = 0  # events above the one, up to the other, are known
         self._known_us = 0  # when the earliest of them was recorded
 
@@ -210,7 +211,7 @@ class _Limits:
     @staticmethod
     def _between(
         conn: sqlite3.Connection, after: int, upto: int
-    ) -> dict[tuple[int, str], LimitSeen]:
+    ) -> dict[tuple[int, str], ConcurrencyLimit]:
         return {
             (each.at_us // US_PER_MINUTE, each.model): each
             for each in limits_observed(conn, after, upto)

@@ -6,19 +6,24 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Protocol
 
-from store.asked import Asked, asked
-from store.commands import CommandTail, Payload
+from store.control import (
+    CommandPreview,
+    CommandRecord,
+    CommandTail,
+    Payload,
+    command_log,
+    preview_command,
+)
+from store.read.status import status
 from store.runs import RunFolder
-from store.stakes import Stakes, stakes_of
-from store.views import status
-from tui.sources.reading import Reading
+from tui.sources.connection import LogConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
+class CommandRequests:
     """All requests to a run, and whether anybody is there to answer them."""
 
-    asked: tuple[Asked, ...]  #: in the order in which they were made
+    asked: tuple[CommandRecord, ...]  #: in the order in which they were made
     heartbeat_us: int | None
     is_alive: bool  #: a process of this machine holds the log
 
@@ -32,11 +37,11 @@ class RequestSource(Protocol):
         OSError: the file of requests cannot be read.
     """
 
-    async def look(self) -> Requests:
+    async def look(self) -> CommandRequests:
         """The requests as they are now."""
         ...
 
-    async def stakes(self, kind: str, payload: Payload) -> Stakes:
+    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
         """What a request would come to."""
         ...
 
@@ -50,27 +55,27 @@ class FolderRequests:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._reading = Reading(folder)
+        self._reading = LogConnection(folder)
 
-    async def look(self) -> Requests:
+    async def look(self) -> CommandRequests:
         """The requests as they are now."""
         return await self._reading.ask(_requests, self._folder)
 
-    async def stakes(self, kind: str, payload: Payload) -> Stakes:
+    async def stakes(self, kind: str, payload: Payload) -> CommandPreview:
         """What a request would come to."""
-        return await self._reading.ask(stakes_of, kind, payload)
+        return await self._reading.ask(preview_command, kind, payload)
 
     def close(self) -> None:
         """Let go of the log."""
         self._reading.close()
 
 
-def _requests(conn: sqlite3.Connection, folder: RunFolder) -> Requests:
+def _requests(conn: sqlite3.Connection, folder: RunFolder) -> CommandRequests:
     # asked first: an answer that comes meanwhile is then seen with its request
     commands = CommandTail(folder.control).read()
     beat = status(conn).heartbeat
-    return Requests(
-        asked=tuple(asked(conn, commands)),
+    return CommandRequests(
+        asked=tuple(command_log(conn, commands)),
         heartbeat_us=None if beat is None else beat.at_us,
         is_alive=folder.is_alive(),
     )

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.events import AttemptAnswered, AttemptFailed
-from store.views import AttemptRow, parts, payload
-from tui.texts.broken_json import Found, find_json
-from tui.texts.flatten import readable
-from tui.texts.spoken import Spoken, spoken
-from tui.texts.tree import tree
+from store.read.tasks import AttemptRow, parts
+from store.tables import payload
+from tui.render.json_text import (
+    FoundJson,
+    SpokenReply,
+    find_json,
+    readable,
+    spoken,
+    tree,
+)
 
 
 class TextKind(enum.Enum):
@@ -27,7 +32,7 @@ class TextKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class AttemptText:
     """A text of an attempt; it may hold anything."""
 
     text: str  #: as it is; empty: there is none
@@ -35,12 +40,12 @@ class Text:
     shown: str | None = None  #: with a mark where it could not be read; None: as it is
 
 
-NOTHING = Text(text="")
+NOTHING = AttemptText(text="")
 
 
 def read_text(
     conn: sqlite3.Connection, attempt: AttemptRow, kind: TextKind, sign: str
-) -> Text:
+) -> AttemptText:
     """One of an attempt's texts, as a person reads it.
 
     Args:
@@ -73,26 +78,28 @@ def complaint(attempt: AttemptRow) -> str:
     return f"{said} ({attempt.fault})" if attempt.fault else said
 
 
-def _reply(body: bytes, attempt: AttemptRow, sign: str) -> Text:
+def _reply(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
     about = complaint(attempt)
     text = readable(body)
     if not about:
-        return Text(text=text)
+        return AttemptText(text=text)
     words = spoken(body)
     place = _place(words.text, attempt.fault, find_json(words.text))
     if place is None:
-        return Text(text=text, about=about)
+        return AttemptText(text=text, about=about)
     at, why = place
     marked = words.marked(at, f"{sign}[{why}]{sign}")
     is_plain = isinstance(marked, str)
     shown = marked if is_plain else readable(json.dumps(marked).encode())
-    return Text(text=text, about=about, shown=shown)
+    return AttemptText(text=text, about=about, shown=shown)
 
 
 _PLACE = re.compile(r"line (\d+), column (\d+): (.*)", re.DOTALL)
 
 
-def _place(text: str, fault: str | None, found: Found | None) -> tuple[int, str] | None:
+def _place(
+    text: str, fault: str | None, found: FoundJson | None
+) -> tuple[int, str] | None:
     """The character that could not be read, and why: as the log says, else as seen."""
     told = _PLACE.fullmatch(fault or "")
     if told is not None:
@@ -104,27 +111,29 @@ def _place(text: str, fault: str | None, found: Found | None) -> tuple[int, str]
     return found.broken_at, found.why
 
 
-def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> Text:
-    words: Spoken = spoken(body)
+def _parsed(body: bytes, attempt: AttemptRow, sign: str) -> AttemptText:
+    words: SpokenReply = spoken(body)
     about = complaint(attempt)
     found = find_json(words.text)
     if found is None:
-        return Text(text="", about=about)
+        return AttemptText(text="", about=about)
     if found.broken_at is not None:
         breaks = f"JSON breaks off at character {found.broken_at + 1:,}: {found.why}"
         about = " · ".join(filter(None, (about, breaks)))
     text = tree(found.value)
     shown = tree(found.value, fault=attempt.fault or "", sign=sign)
-    return Text(text=text, about=about, shown=shown)
+    return AttemptText(text=text, about=about, shown=shown)
 
 
-def _prompt(conn: sqlite3.Connection, skeleton: bytes, attempt: AttemptRow) -> Text:
+def _prompt(
+    conn: sqlite3.Connection, skeleton: bytes, attempt: AttemptRow
+) -> AttemptText:
     """A request with its texts in the places of their hashes."""
     try:
         request = json.loads(skeleton)
     except ValueError:
-        return Text(text=readable(skeleton))
-    return Text(text=_whole(conn, request), about=_parameters(request, attempt))
+        return AttemptText(text=readable(skeleton))
+    return AttemptText(text=_whole(conn, request), about=_parameters(request, attempt))
 
 
 def _whole(conn: sqlite3.Connection, request: Any) -> str:  # noqa: ANN401 - any JSON

@@ -1,28 +1,214 @@
-"""What the screens of tasks read: lists, pages and everything about one task."""
+"""Reads tasks: lists, pages, and one task in detail."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Protocol
 
+from store.events import AttemptAnswered, AttemptFailed
+from store.fold_state import US_PER_S
 from store.query import Query
-from store.runs import RunFolder
-from store.views import (
+from store.read.status import run_started, scorings, status
+from store.read.tasks import (
     AttemptRow,
-    Order,
-    Step,
+    TaskListStep,
+    TaskOrder,
+    attempts,
     changed_tasks,
-    error_counts,
-    last_seq,
+    event_times,
     list_tasks,
-    status,
 )
-from tui.sources.reading import Reading
-from tui.sources.task_detail import TaskDetail, read_detail
-from tui.sources.task_lines import TaskLine, read_lines
-from tui.sources.task_texts import Text, TextKind, read_text
+from store.read.usage import error_counts
+from store.runs import RunFolder
+from store.scoring import Score, StoredVerdict, read_scores, read_verdicts
+from store.tables import last_seq, planned_seq, task_events, tasks_numbered
+from store.task import TaskRow, TaskState
+from tui.render.event_text import event_line
+from tui.sources.connection import LogConnection
+from tui.sources.task_texts import AttemptText, TextKind, read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLine:
+    """A task as a line of the table."""
+
+    row: TaskRow
+    updated_us: int | None  #: when something last happened to it
+    score: Score | None = None  #: by the latest scoring; None: not scored there
+
+
+def read_lines(
+    conn: sqlite3.Connection, folder: RunFolder, numbers: Sequence[int]
+) -> dict[int, TaskLine]:
+    """Tasks by number; those that are not there are left out."""
+    rows = tasks_numbered(conn, numbers)
+    times = event_times(conn, {row.updated_seq for row in rows})
+    scores = _scores(conn, folder, [row.task for row in rows])
+    return {
+        row.task: TaskLine(
+            row=row,
+            updated_us=times.get(row.updated_seq),
+            score=scores.get(row.task),
+        )
+        for row in rows
+    }
+
+
+def verdicts_of(folder: RunFolder, scoring: int) -> Path:
+    """Where the verdicts of a scoring lie, if they still do."""
+    return folder.scores / str(scoring) / "verdicts.db"
+
+
+def _scores(
+    conn: sqlite3.Connection, folder: RunFolder, tasks: Sequence[int]
+) -> dict[int, Score]:
+    latest = max((scoring.number for scoring in scorings(conn)), default=None)
+    if latest is None:
+        return {}
+    path = verdicts_of(folder, latest)
+    try:
+        return read_scores(path, tasks) if path.is_file() else {}
+    except sqlite3.Error:
+        return {}  # the log is whole without it, and so is the list
+
+
+SCORINGS = 10
+"""Scorings whose verdicts are read, the latest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptLine:
+    """An attempt as a line of the table."""
+
+    row: AttemptRow
+    #: from when it could have started, as planned or decided, to when it did; None: no
+    #: event says
+    waited_s: float | None
+    is_lost: bool = False  #: it has no outcome, and will not get one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEventLine:
+    """An event of a task as a line of text."""
+
+    seq: int
+    at_us: int
+    kind: str
+    facts: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskScoring:
+    """What one scoring says of a task."""
+
+    number: int
+    scorer: str  #: the job and its version
+    code: str  #: hash of the job's code, in hexadecimal
+    seq: int  #: the log's last event that it read
+    verdicts: tuple[StoredVerdict, ...] | None  #: None: they cannot be read any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDetail:
+    """One task with its attempts; their texts are read when they are asked for."""
+
+    line: TaskLine
+    attempts: tuple[AttemptLine, ...]
+    happenings: tuple[TaskEventLine, ...]
+    scored: tuple[TaskScoring, ...]  #: the latest first, at most `SCORINGS`
+    scorings: int  #: how many there are
+
+
+def read_detail(
+    conn: sqlite3.Connection, folder: RunFolder, task: int
+) -> TaskDetail | None:
+    """Everything about a task but its texts; None where there is no such task."""
+    line = read_lines(conn, folder, [task]).get(task)
+    if line is None:
+        return None
+    scored = scorings(conn)[::-1]
+    job = run_started(conn).job if scored else ""
+    return TaskDetail(
+        line=line,
+        attempts=tuple(
+            attempt_lines(line.row.state, _planned_us(conn, task), attempts(conn, task))
+        ),
+        happenings=tuple(
+            TaskEventLine(
+                seq=each.seq,
+                at_us=each.ts_us,
+                kind=each.kind,
+                facts=event_line(each.event),
+            )
+            for each in task_events(conn, task)
+        ),
+        scored=tuple(
+            TaskScoring(
+                number=each.number,
+                scorer=f"{job} {each.job_version}",
+                code=each.code_sha256,
+                seq=each.seq,
+                verdicts=_verdicts(folder, each.number, task),
+            )
+            for each in scored[:SCORINGS]
+        ),
+        scorings=len(scored),
+    )
+
+
+def attempt_lines(
+    state: TaskState, planned_us: int | None, rows: Sequence[AttemptRow]
+) -> Iterator[AttemptLine]:
+    """Attempts with what follows from their neighbours.
+
+    Args:
+        state: the task's, by now.
+        planned_us: when it was planned, microseconds since 1970.
+        rows: its attempts, ascending.
+    """
+    due_us = planned_us
+    for row, after in pairwise((*rows, None)):
+        if row is None:
+            return
+        is_known = row.started_us is not None and due_us is not None
+        waited_us = max(0, (row.started_us or 0) - (due_us or 0))
+        yield AttemptLine(
+            row=row,
+            waited_s=waited_us / US_PER_S if is_known else None,
+            is_lost=row.outcome is None
+            and (after is not None or state is not TaskState.RUNNING),
+        )
+        due_us = _due_us(row)
+
+
+def _due_us(row: AttemptRow) -> int | None:
+    """When the attempt after one could start; None: nobody decided that in an event."""
+    match row.outcome:
+        case AttemptAnswered(reask=str()):
+            return row.ended_us
+        case AttemptFailed(retry_in_s=float() as wait_s) if row.ended_us is not None:
+            return row.ended_us + round(wait_s * US_PER_S)
+        case _:
+            return None
+
+
+def _planned_us(conn: sqlite3.Connection, task: int) -> int | None:
+    seq = planned_seq(conn, task)
+    return None if seq is None else event_times(conn, [seq]).get(seq)
+
+
+def _verdicts(
+    folder: RunFolder, scoring: int, task: int
+) -> tuple[StoredVerdict, ...] | None:
+    path = verdicts_of(folder, scoring)
+    try:
+        return tuple(read_verdicts(path, task)) if path.is_file() else None
+    except sqlite3.Error:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +234,8 @@ class TaskSource(Protocol):
         ...
 
     async def list_tasks(
-        self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
-    ) -> Step:
+        self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
+    ) -> TaskListStep:
         """The next numbers of a list."""
         ...
 
@@ -73,7 +259,7 @@ class TaskSource(Protocol):
         """Everything about a task but its texts; None where there is no such task."""
         ...
 
-    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> Text:
+    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
         """One of an attempt's texts; *sign* stands where it could not be read."""
         ...
 
@@ -87,8 +273,8 @@ class LogTasks:
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
-        self._quick = Reading(folder)
-        self._slow = Reading(folder)
+        self._quick = LogConnection(folder)
+        self._slow = LogConnection(folder)
 
     @property
     def run_id(self) -> str:
@@ -96,8 +282,8 @@ class LogTasks:
         return self._folder.run_id
 
     async def list_tasks(
-        self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
-    ) -> Step:
+        self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
+    ) -> TaskListStep:
         """The next numbers of a list."""
         return await self._slow.ask(list_tasks, query, order, after=after, limit=limit)
 
@@ -121,7 +307,7 @@ class LogTasks:
         """Everything about a task but its texts; None where there is no such task."""
         return await self._quick.ask(read_detail, self._folder, task)
 
-    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> Text:
+    async def text(self, attempt: AttemptRow, kind: TextKind, sign: str) -> AttemptText:
         """One of an attempt's texts; *sign* stands where it could not be read."""
         return await self._quick.ask(read_text, attempt, kind, sign)
 

@@ -24,7 +24,7 @@ from textual.keys import Keys
 from textual.screen import Screen
 
 from store.errors import StoreError
-from tui import screens, steering, widgets
+from tui import control, screens, widgets
 
 _OURS = "tui."
 _MODIFIERS = frozenset({"alt", "ctrl", "hyper", "meta", "shift", "super"})
@@ -44,7 +44,7 @@ class KeymapError(StoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class KeyBinding:
     """A binding as it is without a keymap."""
 
     id: str
@@ -52,7 +52,7 @@ class Bound:
     about: str
     where: type[DOMNode]  #: the application, a screen or a widget
 
-    def meets(self, other: Bound) -> bool:
+    def meets(self, other: KeyBinding) -> bool:
         """Whether both may wait for a key at the same time.
 
         Two screens are never in front together; a widget may be on any of them.
@@ -69,12 +69,12 @@ def default_path() -> Path:
     return user_config_path("siftlog") / "keymap.toml"
 
 
-def known_bindings() -> list[Bound]:
+def known_bindings() -> list[KeyBinding]:
     """Every binding of the monitor that has an id: the application's come first."""
-    for package in (screens, steering, widgets):
+    for package in (screens, control, widgets):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    for name in ("tui.app", "tui.inline", "tui.replaying.monitor"):
+    for name in ("tui.app", "tui.inline", "tui.replay_monitor"):
         importlib.import_module(name)
     found = {
         (kind, bound.id): bound for kind in kinds(DOMNode) for bound in _bound(kind)
@@ -97,7 +97,7 @@ def kinds(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
         yield from kinds(below)
 
 
-def _bound(kind: type[DOMNode]) -> Iterator[Bound]:
+def _bound(kind: type[DOMNode]) -> Iterator[KeyBinding]:
     keys: dict[str, list[str]] = {}
     about: dict[str, str] = {}
     for binding in Binding.make_bindings(kind.__dict__.get("BINDINGS", ())):
@@ -105,12 +105,12 @@ def _bound(kind: type[DOMNode]) -> Iterator[Bound]:
             keys.setdefault(binding.id, []).append(binding.key)
             about.setdefault(binding.id, binding.description)
     for name, bound in keys.items():
-        yield Bound(id=name, keys=tuple(bound), about=about[name], where=kind)
+        yield KeyBinding(id=name, keys=tuple(bound), about=about[name], where=kind)
 
 
-def printed(known: Iterable[Bound]) -> str:
+def printed(known: Iterable[KeyBinding]) -> str:
     """The bindings as a keymap file that changes nothing."""
-    same: dict[str, list[Bound]] = {}
+    same: dict[str, list[KeyBinding]] = {}
     for bound in known:
         same.setdefault(bound.id, []).append(bound)
     places: dict[str, list[str]] = {}
@@ -128,7 +128,7 @@ def printed(known: Iterable[Bound]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _place(bounds: list[Bound]) -> str:
+def _place(bounds: list[KeyBinding]) -> str:
     where = bounds[0].where
     if issubclass(where, App):
         return "everywhere"
@@ -137,7 +137,7 @@ def _place(bounds: list[Bound]) -> str:
     return f"on the screen {where.__name__.removesuffix('Screen')}"
 
 
-def read_keymap(path: Path, known: Iterable[Bound]) -> dict[str, str]:
+def read_keymap(path: Path, known: Iterable[KeyBinding]) -> dict[str, str]:
     """What a file says: keys by the id of their binding.
 
     Raises:
@@ -155,7 +155,9 @@ def read_keymap(path: Path, known: Iterable[Bound]) -> dict[str, str]:
     return checked(read, list(known), str(path))
 
 
-def checked(read: Mapping[str, Any], known: list[Bound], where: str) -> dict[str, str]:
+def checked(
+    read: Mapping[str, Any], known: list[KeyBinding], where: str
+) -> dict[str, str]:
     """The keymap, if it can be used.
 
     Args:
@@ -208,7 +210,9 @@ def _is_key(key: str) -> bool:
     return set(modifiers) <= _MODIFIERS and last in _NAMED
 
 
-def _refuse_clashes(keymap: Mapping[str, str], known: list[Bound], where: str) -> None:
+def _refuse_clashes(
+    keymap: Mapping[str, str], known: list[KeyBinding], where: str
+) -> None:
     """No key of the keymap may wait for two things at once.
 
     Those that do so without it are left alone: the one in front has the key.

@@ -1,20 +1,29 @@
-"""What every form of the monitor needs of a terminal: colours, pace, a clean end.
+"""Adapts an application to its terminal: colours, refresh rate, a clean end.
 
 It owns the one timer, and times what it does; which screens there are is not its
 business.
+
+A terminal that is slow to write to, as over a bad line, is looked at less often by
+itself; a person who has chosen a pace keeps it. Knows neither a clock nor a screen.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import platform
 import signal
+import sqlite3
 import traceback
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -28,12 +37,98 @@ from textual.worker import WorkerError
 
 from store.clock import Clock
 from store.printable import printable
-from tui.drawing.glyphs import ASCII, Glyphs
-from tui.drawing.no_colours import NoColours
-from tui.drawing.only_ascii import OnlyAscii
-from tui.drawing.palette import PALETTES, state_variables
-from tui.screens.looking import Looking
-from tui.terminal.pace import Pace
+from store.runs import RunFolder
+from tui.render.colours import COLOUR_THEMES, NoColours, state_variables
+from tui.render.format import UNKNOWN, count
+from tui.render.glyphs import ASCII, Glyphs, OnlyAscii
+from tui.sources.run_snapshot import RunSnapshot
+
+RATES = (0.5, 1.0, 2.0, 4.0)
+"""Looks a second."""
+USUAL = 2.0
+REMOTE = 1.0
+"""Where every frame crosses a network."""
+SLOW_S = 0.05
+"""A frame that takes longer makes the monitor slower, by section 11 of its budget."""
+KEPT = 512
+"""Times kept: some minutes of them."""
+ENOUGH = 8
+"""Frames before they are judged; the first ones build the screen."""
+
+
+@dataclass(slots=True)
+class Timings:
+    """The latest of the times that something took, in seconds."""
+
+    taken: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def add(self, seconds: float) -> None:
+        """Once more."""
+        self.taken.append(seconds)
+
+    def percentile(self, share: float) -> float | None:
+        """The time that *share* of them did not pass (nearest rank); None: no time."""
+        if not self.taken:
+            return None
+        rank = math.ceil(share * len(self.taken))
+        return sorted(self.taken)[max(0, rank - 1)]
+
+
+class RefreshRate:
+    """Looks a second: chosen by a person, or fitting to the terminal."""
+
+    def __init__(self, chosen: float | None, environment: Mapping[str, str]) -> None:
+        """A pace to begin with.
+
+        Args:
+            chosen: one of `RATES`; None: as the terminal allows.
+            environment: says whether it is a remote one.
+        """
+        is_remote = bool(environment.get("SSH_CONNECTION"))
+        self._at = RATES.index(chosen or (REMOTE if is_remote else USUAL))
+        self._is_chosen = chosen is not None
+        self.looks = Timings()
+        self.frames = Timings()
+
+    @property
+    def rate(self) -> float:
+        """Looks a second."""
+        return RATES[self._at]
+
+    def step(self, by: int) -> None:
+        """More often or less, because a person wants so."""
+        self._at = min(len(RATES) - 1, max(0, self._at + by))
+        self._is_chosen = True
+
+    def is_relieved(self) -> bool:
+        """Whether frames took so long that it has just become slower."""
+        median = self.frames.percentile(0.5)
+        if self._is_chosen or self.rate <= REMOTE or median is None:
+            return False
+        if len(self.frames.taken) < ENOUGH or median <= SLOW_S:
+            return False
+        self._at = RATES.index(REMOTE)
+        return True
+
+
+@runtime_checkable
+class RefreshingScreen(Protocol):
+    """A screen that is told when to look again; it owns no timer."""
+
+    def look(self) -> None:
+        """Look, and show what has changed."""
+
+
+@runtime_checkable
+class FilteringScreen(Protocol):
+    """A screen that can be told what to let through."""
+
+    def filter_by(self, expression: str) -> None:
+        """Let through what an expression of `store.query` does."""
+
+    def open_task(self, number: int) -> None:
+        """Show one of them."""
+
 
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 _GRACE_S = 3
@@ -42,7 +137,7 @@ _KILLED = 128
 """A shell's exit code of what a signal ended, less the signal's number."""
 
 
-class Shell(App[str]):
+class TerminalApp(App[str]):
     """An application that looks at runs; leaving it changes nothing."""
 
     CSS_PATH = Path(__file__).parents[1] / "watch.tcss"
@@ -57,8 +152,8 @@ class Shell(App[str]):
         clock: Clock,
         *,
         glyphs: Glyphs,
-        theme: str = PALETTES[0].name,
-        pace: Pace | None = None,
+        theme: str = COLOUR_THEMES[0].name,
+        pace: RefreshRate | None = None,
         has_mouse: bool = True,
     ) -> None:
         """A shell that has not begun.
@@ -75,10 +170,10 @@ class Shell(App[str]):
         self._only_ascii = OnlyAscii(ASCII)
         self._glyphs = glyphs
         super().__init__()
-        for palette in PALETTES:
+        for palette in COLOUR_THEMES:
             self.register_theme(palette.theme())
         self.theme = theme
-        self.pace = pace or Pace(None, {})
+        self.pace = pace or RefreshRate(None, {})
         self.has_mouse = has_mouse
         self._clock = clock
         self._timer: Timer | None = None
@@ -133,7 +228,7 @@ class Shell(App[str]):
             self.keep_pace()
             self._tell_pace("this terminal is slow; ")
         for screen in reversed(self.screen_stack):
-            if isinstance(screen, Looking):
+            if isinstance(screen, RefreshingScreen):
                 begun = self._clock.monotonic()
                 screen.look()
                 self.pace.looks.add(self._clock.monotonic() - begun)
@@ -168,3 +263,78 @@ class Shell(App[str]):
     def action_detach(self) -> None:
         """Leave."""
         self.exit("")
+
+
+_TERMINAL = ("TERM", "COLORTERM", "TERM_PROGRAM", "TMUX", "NO_COLOR")
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+_LONGEST = 60
+
+
+def about(
+    app: TerminalApp,
+    folder: RunFolder | None,
+    seen: RunSnapshot | None,
+    *,
+    is_read_only: bool,
+) -> str:
+    """A line for each fact; none of them tells what a run is about.
+
+    Args:
+        app: the monitor.
+        folder: of the run that is watched.
+        seen: that run.
+        is_read_only: whether it was told to offer nothing that changes a run.
+    """
+    size = app.size
+    facts = {
+        "siftlog": version("siftlog"),
+        "Textual": f"{version('textual')}, Rich {version('rich')}",
+        "Python": f"{platform.python_version()}, {platform.platform()}",
+        "SQLite": sqlite3.sqlite_version,
+        **{name: _variable(name) for name in (*_TERMINAL, *_LOCALE)},
+        "remote": "yes, by ssh" if os.environ.get("SSH_CONNECTION") else "no",
+        "size": f"{size.width} columns, {size.height} lines",
+        "colours": app.console.color_system or "none",
+        "mouse": "ours" if app.has_mouse else "the terminal's",
+        "theme": app.theme,
+        "refresh": f"{app.pace.rate:g} looks a second",
+        "a look": _taken(app.pace.looks),
+        "a frame": _taken(app.pace.frames),
+        "--read-only": "yes" if is_read_only else "no",
+        "log": _size(folder),
+        "last event": count(seen.status.last_seq) if seen else UNKNOWN,
+    }
+    return "\n".join(f"{name:<12} {value}" for name, value in facts.items())
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    return "not set" if value is None else repr(value[:_LONGEST])
+
+
+def _taken(timings: Timings) -> str:
+    """Half of the latest times, and nearly all of them."""
+    half, most = (timings.percentile(share) for share in (0.5, 0.99))
+    if half is None or most is None:
+        return "none yet"
+    n = len(timings.taken)
+    return f"p50 {half * 1e3:.1f} ms, p99 {most * 1e3:.1f} ms, last {n}"
+
+
+def _size(folder: RunFolder | None) -> str:
+    if folder is None:
+        return UNKNOWN
+    try:
+        return f"{folder.log.stat().st_size / 1e6:,.1f} MB"
+    except OSError:
+        return "gone"
+
+
+@runtime_checkable
+class SelectingScreen(Protocol):
+    """A screen that can say which tasks a retry would be about."""
+
+    @property
+    def aim(self) -> str:
+        """A filter; empty: the failed ones."""
+        ...

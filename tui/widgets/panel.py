@@ -1,18 +1,75 @@
-"""Parts of a screen that send to the terminal only what changed."""
+"""Provides panels and lines of text that redraw only what changed.
+
+Most looks change a few digits of a panel; sent whole, panels are ten times the bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from itertools import zip_longest
+from typing import Generic, TypeAlias, TypeVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual.content import Content
 from textual.events import Resize
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.drawing.changes import changes
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.only_ascii import shown_by
-from tui.drawing.room import Room
+from tui.render.glyphs import Glyphs, drawn, shown_by
+from tui.render.layout import Room, one_line
+
+Sign: TypeAlias = tuple[str, tuple[object, ...]]
+"""A character, and the styles that lie on it."""
+
+
+def changes(old: Content, new: Content, width: int) -> list[Region]:
+    """The parts of a drawing at the left edge, *width* cells wide, that changed.
+
+    None are named where lines may have been wrapped: then it is all of it.
+    """
+    pairs = list(zip_longest(_lines(old), _lines(new), fillvalue=Content()))
+    if any(line.cell_length > width for pair in pairs for line in pair):
+        return []
+    return [
+        Region(first, y, end - first, 1)
+        for y, (before, after) in enumerate(pairs)
+        if not after.is_same(before)
+        for first, end in (_between(before, after, width),)
+        if end > first
+    ]
+
+
+def _lines(content: Content) -> list[Content]:
+    return list(content.split("\n", allow_blank=True))
+
+
+def _between(before: Content, after: Content, width: int) -> tuple[int, int]:
+    """Cells from the first sign that differs to behind the last one."""
+    old, new = _signs(before), _signs(after)
+    same = _shared(old, new)
+    first = cell_len(after.plain[:same])
+    if before.cell_length != after.cell_length:
+        return first, width
+    behind = _shared(old[same:][::-1], new[same:][::-1])
+    return first, after.cell_length - cell_len(after.plain[len(new) - behind :])
+
+
+def _signs(line: Content) -> list[Sign]:
+    styles: list[tuple[object, ...]] = [()] * len(line.plain)
+    for span in line.spans:
+        for at in range(max(0, span.start), min(span.end, len(styles))):
+            styles[at] += (span.style,)
+    return list(zip(line.plain, styles, strict=True))
+
+
+def _shared(old: list[Sign], new: list[Sign]) -> int:
+    """How many signs both begin with."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(old), len(new)))
+
 
 _T = TypeVar("_T")
 
@@ -88,3 +145,55 @@ class TitledPanel(TextBlock, Generic[_T]):
         if self._shown is not None and width and height:
             room = Room(width=width, height=height, glyphs=self._glyphs)
             self.say(self._draw(self._shown, room))
+
+
+class TextLine(Widget):
+    """Shows a text at the left, cut where one at the right needs the room."""
+
+    DEFAULT_CSS = """
+    TextLine { height: 1; width: 1fr; background: $background; color: $foreground; }
+    """
+
+    def __init__(
+        self,
+        glyphs: Glyphs,
+        *,
+        id: str | None = None,  # noqa: A002 - as every widget calls it
+        classes: str | None = None,
+        is_rule: bool = False,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._left = self._right = ""
+        self._glyphs = glyphs
+        self._fill = glyphs.rule if is_rule else " "
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """What is shown at the left and at the right, as it was given."""
+        return self._left, self._right
+
+    def say(self, left: str, right: str = "") -> None:
+        """Show other texts; the same ones cost nothing."""
+        if (left, right) != (self._left, self._right):
+            self._left, self._right = left, right
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The line; there is no other."""
+        width = self.size.width
+        text = laid_out(self._left, self._right, width, self._fill) if not y else ""
+        text = drawn(self._glyphs, text)
+        return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
+            width, self.rich_style
+        )
+
+
+def laid_out(left: str, right: str, width: int, fill: str = " ") -> str:
+    """Both texts on one harmless line of *width* cells, a cell free at either end."""
+    right = one_line(right, width - 2)
+    left = one_line(left, width - 2 - (cell_len(right) + 2 if right else 0))
+    gap = max(0, width - 2 - cell_len(left) - cell_len(right))
+    # a rule keeps a cell's distance from what it leads to
+    ends = [" " if text else "" for text in (left, right)]
+    rule = fill * (gap - len("".join(ends)))
+    return f" {left}{rule.join(ends) if rule else ' ' * gap}{right} "

@@ -1,4 +1,4 @@
-"""A table of any number of rows, of which it holds some screens.
+"""Provides a table of any number of rows, of which it holds a few screens.
 
 It draws lines from what `Pages` holds and posts `Wanted` for what is missing; whoever
 mounts it reads the page in a thread and calls `put`. It never waits: a row that has not
@@ -8,7 +8,7 @@ through `clip`, and none is ever read as markup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Generic
 
 from rich.segment import Segment
@@ -20,14 +20,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.drawing.clip import clip
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.only_ascii import drawn
-from tui.drawing.tables.columns import GAP, Column, RowT, fitted
-from tui.drawing.wrapping import wrapped
-from tui.lists.pages import Ask, Move, Pages, Viewport
-from tui.widgets.moving import MOVES
-from tui.widgets.scroll_bars import dress
+from tui.render.glyphs import Glyphs, drawn
+from tui.render.layout import COLUMN_GAP, RowT, TableColumn, clip, fitted, wrapped
+from tui.widgets.scrolling import MOVES, CursorMove, PageRequest, Pages, Viewport, dress
 
 _HEAD = 1
 """Lines of the header."""
@@ -88,7 +83,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
     class Wanted(TableMessage):
         """A page to be read; to be answered with `put` or `give_up`."""
 
-        def __init__(self, table: PagedTable[Any], ask: Ask) -> None:
+        def __init__(self, table: PagedTable[Any], ask: PageRequest) -> None:
             super().__init__(table)
             self.ask = ask
 
@@ -111,14 +106,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def __init__(
         self,
-        columns: Sequence[Column[RowT]],
+        columns: Sequence[TableColumn[RowT]],
         glyphs: Glyphs,
         *,
         id: str | None = None,  # noqa: A002 - as every widget calls it
     ) -> None:
         super().__init__(id=id)
         self._columns = tuple(columns)
-        self._fitted: list[Column[RowT]] = []
+        self._fitted: list[TableColumn[RowT]] = []
         self._glyphs = glyphs
         self._pages: Pages[RowT] = Pages()
         self._cursor = 0
@@ -186,14 +181,14 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         self._pages.expire()
         self._ask()
 
-    def put(self, ask: Ask, rows: Mapping[int, RowT]) -> None:
+    def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> None:
         """The answer to a `Wanted`."""
         if self._pages.put(ask, rows):
             self.refresh()
             self.post_message(self.Moved(self))
         self._ask()
 
-    def give_up(self, ask: Ask) -> None:
+    def give_up(self, ask: PageRequest) -> None:
         """There will be no answer to a `Wanted`; the next move asks again."""
         self._pages.give_up(ask)
 
@@ -240,7 +235,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def action_move(self, move: str) -> None:
         """Move the cursor."""
-        self._go(self._viewport.moved(Move[move], len(self.numbers), self._room))
+        self._go(self._viewport.moved(CursorMove[move], len(self.numbers), self._room))
 
     def action_choose(self) -> None:
         """Open the row under the cursor."""
@@ -282,7 +277,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
         for column in self._fitted:
             if left <= x < left + column.width:
                 return column.title
-            left += column.width + GAP
+            left += column.width + COLUMN_GAP
         return None
 
     def render_line(self, y: int) -> Strip:
@@ -324,7 +319,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             clip(column.title, column.width, is_right=column.is_right)
             for column in self._fitted
         )
-        line = " " * _MARGIN + (" " * GAP).join(titles)
+        line = " " * _MARGIN + (" " * COLUMN_GAP).join(titles)
         return Strip([Segment(line, style)]).adjust_cell_length(width, style)
 
     def _sign(self, *, is_cursor: bool) -> Segment:
@@ -336,7 +331,7 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
 
     def _cells(self, row: RowT) -> list[Segment]:
         segments = []
-        gap = " " * GAP
+        gap = " " * COLUMN_GAP
         for column in self._fitted:
             tone = column.tone(row) if column.tone else ""
             text = clip(column.text(row), column.width, is_right=column.is_right)
@@ -344,3 +339,34 @@ class PagedTable(ScrollView, Generic[RowT], can_focus=True):
             # the gap goes with its cell: half as many segments to draw
             segments.append(Segment(text + gap, self._style(tone or "row")))
         return segments
+
+
+class GroupedTable(PagedTable[RowT]):
+    """Draws the rows that head a group over all columns."""
+
+    def __init__(
+        self,
+        columns: Sequence[TableColumn[RowT]],
+        glyphs: Glyphs,
+        heading: Callable[[RowT], str],
+        *,
+        id: str | None = None,  # noqa: A002 - as every widget calls it
+    ) -> None:
+        """A table of groups.
+
+        Args:
+            columns: of rows that head nothing.
+            glyphs: the signs to draw with.
+            heading: what stands on the line of a row; empty: it has columns.
+            id: for style sheets.
+        """
+        super().__init__(columns, glyphs, id=id)
+        self._heading = heading
+
+    def _cells(self, row: RowT) -> list[Segment]:
+        heading = self._heading(row)
+        if not heading:
+            return super()._cells(row)
+        width = sum(column.width + COLUMN_GAP for column in self._fitted) - COLUMN_GAP
+        text = drawn(self._glyphs, clip(heading, max(0, width)))
+        return [Segment(text, self._style("head"))]

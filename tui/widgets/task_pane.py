@@ -1,4 +1,4 @@
-"""Everything about one task: its attempts, and the texts of the chosen one."""
+"""Provides the pane of one task: its attempts, and the texts of the chosen one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import enum
 import sqlite3
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from difflib import unified_diff
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from textual import on
@@ -19,20 +21,38 @@ from textual.worker import Worker
 
 from store.errors import StoreError
 from store.task import TaskState
-from tui.drawing.format import money, task_name
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.score_text import score_text
-from tui.drawing.tables.attempt_columns import attempt_columns, time_of_day
-from tui.drawing.tables.task_columns import ailment, state_words
-from tui.sources.task_detail import AttemptLine, TaskDetail
-from tui.sources.task_texts import NOTHING, Text, TextKind
-from tui.sources.tasks import TaskSource
-from tui.terminal.keeping import copied, copy, write
-from tui.terminal.pager import page
-from tui.texts.difference import TONES, difference
-from tui.widgets.line import TextLine
+from tui.render.format import money, task_name
+from tui.render.glyphs import Glyphs
+from tui.render.tasks import (
+    ailment,
+    attempt_columns,
+    score_text,
+    state_words,
+    time_of_day,
+)
+from tui.sources.task_texts import NOTHING, AttemptText, TextKind
+from tui.sources.tasks import AttemptLine, TaskDetail, TaskSource
+from tui.terminal.export import copied, copy_text, page, save_text
+from tui.widgets.panel import TextLine
 from tui.widgets.table import PagedTable
 from tui.widgets.text_view import NO_TONES, TextView
+
+MOST = 5_000
+"""Lines of either text that are compared: the time grows with their product."""
+
+TONES = MappingProxyType({"+": "added", "-": "removed", "@": "dim"})
+"""The colours of a difference's lines, by the sign that each begins with."""
+
+
+def difference(before: str, after: str) -> str:
+    """Both texts as one: `-` was, `+` is, with three lines around each change."""
+    old, new = before.split("\n"), after.split("\n")
+    lines = unified_diff(old[:MOST], new[:MOST], lineterm="")
+    # the first two name files, of which there are none
+    said = [line for number, line in enumerate(lines) if number > 1]
+    if max(len(old), len(new)) > MOST:
+        said.append(f"… only the first {MOST:,} lines are compared")
+    return "\n".join(said)
 
 
 class Tab(enum.Enum):
@@ -208,7 +228,7 @@ class TaskPane(Vertical):
     def action_copy(self) -> None:
         """Copy the text that is shown, as it is."""
         if self._has_text():
-            self._tell(copy(self.app, self._text.text), copied(self._tab.value))
+            self._tell(copy_text(self.app, self._text.text), copied(self._tab.value))
 
     def action_write(self) -> None:
         """Keep the text that is shown, as it is, in a file of the current folder."""
@@ -219,7 +239,7 @@ class TaskPane(Vertical):
         if attempt is not None and self._tab in _KINDS:
             words.insert(1, str(attempt.row.attempt))
         name = "-".join([*words, *(["diff"] if self._is_diff else [])]) + ".txt"
-        refusal = write(self.app, self._text.text, name)
+        refusal = save_text(self.app, self._text.text, name)
         self._tell(refusal, f"{name} written")
 
     def _has_text(self) -> bool:
@@ -262,7 +282,7 @@ class TaskPane(Vertical):
                 else self._difference(*pair)
             )
         except (StoreError, sqlite3.Error) as error:
-            text = Text(text="", shown=f"{error}.")
+            text = AttemptText(text="", shown=f"{error}.")
             self._has_failed = True
         else:
             self._has_failed = False
@@ -275,21 +295,21 @@ class TaskPane(Vertical):
 
     async def _chosen_text(
         self, detail: TaskDetail, attempt: AttemptLine | None
-    ) -> Text:
+    ) -> AttemptText:
         if self._tab is Tab.SCORE:
-            return Text(text=score_text(detail))
+            return AttemptText(text=score_text(detail))
         if self._tab is Tab.EVENTS:
             lines = (
                 f"{each.seq:>9}  {time_of_day(each.at_us)}  {each.kind}  {each.facts}"
                 for each in detail.happenings
             )
-            return Text(text="\n".join(lines), about="   number  UTC")
+            return AttemptText(text="\n".join(lines), about="   number  UTC")
         if attempt is None:
-            return Text(text="No attempt has been made yet.")
+            return AttemptText(text="No attempt has been made yet.")
         text = await self._text_of(attempt)
         return text if text.text else replace(text, shown=_ABSENT[self._tab])
 
-    async def _text_of(self, attempt: AttemptLine) -> Text:
+    async def _text_of(self, attempt: AttemptLine) -> AttemptText:
         sign = self._glyphs.states[TaskState.FAILED]
         return await self._source.text(attempt.row, _KINDS[self._tab], sign)
 
@@ -302,12 +322,14 @@ class TaskPane(Vertical):
         at = max(1, lines.index(chosen))
         return lines[at - 1], lines[at]
 
-    async def _difference(self, before: AttemptLine, after: AttemptLine) -> Text:
+    async def _difference(self, before: AttemptLine, after: AttemptLine) -> AttemptText:
         old, new = await self._text_of(before), await self._text_of(after)
         text = await asyncio.to_thread(difference, old.text, new.text)
         same = f"The {self._tab.value} is the same in both attempts."
         signs = f"- attempt {before.row.attempt}, + attempt {after.row.attempt}"
-        return Text(text=text, about=f"{signs} · d goes back", shown=text or same)
+        return AttemptText(
+            text=text, about=f"{signs} · d goes back", shown=text or same
+        )
 
 
 def _unasked(detail: TaskDetail) -> str:

@@ -20,12 +20,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.worker import Worker
 
-from tui.drawing.glyphs import Glyphs
-from tui.drawing.only_ascii import drawn
-from tui.drawing.wrapping import Piece, wrapped
-from tui.lists.pages import Move, Viewport
-from tui.widgets.moving import MOVES
-from tui.widgets.scroll_bars import dress
+from tui.render.glyphs import Glyphs, drawn
+from tui.render.layout import WrappedLine, wrapped
+from tui.widgets.scrolling import MOVES, CursorMove, Viewport, dress
 
 AT_ONCE = 400
 """Lines broken at a time: more than any screen has, some milliseconds' work."""
@@ -65,7 +62,7 @@ class TextView(ScrollView, can_focus=True):
         self._glyphs = glyphs
         self._text = ""
         self._tones = NO_TONES
-        self._pieces: list[Piece] = []
+        self._pieces: list[WrappedLine] = []
         self._is_to_end = False  #: the end is wanted, and not yet known
 
     @property
@@ -88,9 +85,11 @@ class TextView(ScrollView, can_focus=True):
 
     def action_move(self, move: str) -> None:
         """Scroll, at once: nothing here glides."""
-        self._is_to_end = Move[move] is Move.LAST
+        self._is_to_end = CursorMove[move] is CursorMove.LAST
         tops = max(1, len(self._pieces) - self.size.height + 1)
-        top = Viewport(self.scroll_offset.y).moved(Move[move], tops, self.size.height)
+        top = Viewport(self.scroll_offset.y).moved(
+            CursorMove[move], tops, self.size.height
+        )
         self.scroll_to(y=top.cursor, animate=False, force=True, immediate=True)
 
     def on_mount(self) -> None:
@@ -112,7 +111,7 @@ class TextView(ScrollView, can_focus=True):
         else:
             self.workers.cancel_group(self, "wrap")
 
-    async def _wrap_rest(self, pieces: Iterator[Piece]) -> None:
+    async def _wrap_rest(self, pieces: Iterator[WrappedLine]) -> None:
         # in turns, and not in a thread: that would hold the interpreter for as long
         begun = list(self._pieces)
         while more := list(islice(pieces, AT_ONCE)):
@@ -120,9 +119,9 @@ class TextView(ScrollView, can_focus=True):
             await asyncio.sleep(0)
         self._took(begun)
         if self._is_to_end:
-            self.action_move(Move.LAST.name)
+            self.action_move(CursorMove.LAST.name)
 
-    def _took(self, pieces: list[Piece]) -> None:
+    def _took(self, pieces: list[WrappedLine]) -> None:
         self._pieces = pieces
         self.virtual_size = Size(self.size.width, len(pieces))
         self.refresh()
@@ -131,7 +130,7 @@ class TextView(ScrollView, can_focus=True):
         """One line of the screen."""
         position = y + self.scroll_offset.y
         is_there = position < len(self._pieces)
-        piece = self._pieces[position] if is_there else Piece("", "")
+        piece = self._pieces[position] if is_there else WrappedLine("", "")
         # of a component, which Textual keeps: `rich_style` is reckoned anew each time
         tone = self._tones.get(piece.first, "line")
         style = self.get_component_rich_style(f"text-view--{tone}")

@@ -14,10 +14,12 @@ from runner.errors import DatasetError, UsageError
 from runner.fingerprint import input_hashes
 from runner.records.scoring import answers, effective_settings
 from runner.registry import load_job
+from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input
+from store.read.status import run_started
 from store.runs import RunFolder, resolve
-from store.views import last_seq, open_reader, run_started
+from store.tables import last_seq
 
 RUNS_DIR = "SIFTLOG_RUNS_DIR"
 """Names the folder of runs, where it is not `runs`."""

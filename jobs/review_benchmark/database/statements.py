@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-from store.statements import named
+from store.database import named
 
 _FOLDER = files("jobs.review_benchmark.database").joinpath("sql")
 

@@ -12,7 +12,7 @@ from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from runner.scorecard import Kept
-from store.milestone import Milestone, Part, Parts, Standing
+from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
 
 def kept(results: Results, concluded: Sequence[Verdicts]) -> Kept:
@@ -43,7 +43,7 @@ def kept(results: Results, concluded: Sequence[Verdicts]) -> Kept:
             partial=not results.sheet.imported
             and any(map(_is_unasked, results.sheet.rebuilt)),
         ),
-        parts=Parts(
+        parts=ItemParts(
             names={
                 review.id: [study.name for study in review.studies]
                 for review in results.sheet.reviews
@@ -66,10 +66,10 @@ def _is_unasked(own: Rebuilt) -> bool:
 
 def _standing(
     results: Results, column: Column, review: str, verdicts: Verdicts | None
-) -> Standing:
+) -> ItemScore:
     found = column.benchmarks[review]
     replicates = results.sheet.replicates
-    return Standing(
+    return ItemScore(
         got=found.found_and_included,
         of=found.truth,
         passed=found.passes(results.dataset.settings.target_recall),
@@ -83,5 +83,5 @@ def _standing(
     )
 
 
-def _part(match: PaperMatch) -> Part:
-    return Part(got=match.included, score=match.score, lost_at=match.lost_at or "")
+def _part(match: PaperMatch) -> ItemPart:
+    return ItemPart(got=match.included, score=match.score, lost_at=match.lost_at or "")

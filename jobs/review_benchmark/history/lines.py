@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from jobs.metrics import ratio
 from runner.records.render import csv_lines
 from runner.scorecard import Artifact, Cell
-from store.milestone import Milestone
+from store.results import Milestone
 
 COLUMNS = (
     "model",

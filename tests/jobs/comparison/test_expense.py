@@ -11,8 +11,9 @@ from jobs.comparison.expense import Expense, expenses, unit
 from jobs.comparison.replaying import Replayed
 from runner.records.scoring import Scoring
 from runner.scorecard import Scorecard
+from store.database import open_reader
+from store.read.status import run_started
 from store.runs import RunFolder
-from store.views import open_reader, run_started
 from tests.store.logs import COURSE, written
 from tests.store.samples import completed, plan, started, task
 from tests.store.samples import reply as answered

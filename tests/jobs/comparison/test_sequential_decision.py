@@ -13,9 +13,9 @@ from jobs.comparison.sequential import decide
 from runner.deciding import Finished
 from runner.errors import UsageError
 from runner.scorecard import Comparable, ItemValues
-from store.stopping import Stopping
+from store.results import StoppingRule
 
-ACCURACY = Stopping(metric="accuracy")
+ACCURACY = StoppingRule(metric="accuracy")
 
 
 def given_values(
@@ -71,7 +71,7 @@ def test_where_lower_is_better_the_higher_is_worse() -> None:
 
 def test_with_a_margin_equal_models_are_told_to_be_close() -> None:
     some = given_values([[1.0]] * 400)
-    margin = Stopping(metric="accuracy", margin=0.1)
+    margin = StoppingRule(metric="accuracy", margin=0.1)
     look = decide(some, some, Finished(keys=keys(400), is_whole=True), margin)
     assert look.standing == "close"
     assert -0.1 < look.lo <= 0 <= look.hi < 0.1
@@ -124,7 +124,7 @@ def test_documents_that_lie_scattered_in_the_plan_are_refused() -> None:
 def test_what_cannot_be_watched_is_refused_with_what_can() -> None:
     nothing = Finished(keys=(), is_whole=False)
     with pytest.raises(UsageError, match="these can: accuracy"):
-        decide(WRONG, RIGHT, nothing, Stopping(metric="speed"))
+        decide(WRONG, RIGHT, nothing, StoppingRule(metric="speed"))
     ratio = given_values([[1.0]], kind="ratio")
     with pytest.raises(UsageError, match="these can: none"):
         decide(ratio, ratio, nothing, ACCURACY)

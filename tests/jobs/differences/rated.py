@@ -31,8 +31,8 @@ from store.events import (
     TaskCompleted,
     TasksReopened,
 )
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from tests.store.samples import plan, task
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.differences.difference import VerdictChange
 from jobs.differences.seen import verdict_changes
-from store.verdicts import StoredVerdict, write_verdicts
+from store.scoring import StoredVerdict, write_verdicts
 
 
 def said(task: int, value: str, *, correct: bool | None = True) -> StoredVerdict:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from jobs.history.row import Row
 from store.events import Entry, RunStarted, ScoringRecorded
-from store.milestone import Milestone, Part, Parts, Standing, parts_payload
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.results import ItemPart, ItemParts, ItemScore, Milestone, parts_payload
 from store.testing import START_US, FakeClock
 
 JOB = "review-benchmark"
@@ -34,7 +34,7 @@ def milestone(
         "items": {review: f"{same} {review}" for review in reviews},
         "standings": {
             model: {
-                review: Standing(
+                review: ItemScore(
                     got=len(included), of=STUDIES, passed=len(included) == STUDIES
                 )
                 for review, included in own.items()
@@ -45,17 +45,17 @@ def milestone(
     return Milestone(**{**fields, **more})  # type: ignore[arg-type]
 
 
-def parts(got: Got) -> Parts:
+def parts(got: Got) -> ItemParts:
     """The studies of the same; an included one scores 5, and the others 2."""
     reviews = dict.fromkeys(review for own in got.values() for review in own)
-    return Parts(
+    return ItemParts(
         names={review: [f"study {at}" for at in range(STUDIES)] for review in reviews},
         models={
             model: {
                 review: [
-                    Part(got=True, score=5.0)
+                    ItemPart(got=True, score=5.0)
                     if at in included
-                    else Part(got=False, score=2.0, lost_at="below_threshold")
+                    else ItemPart(got=False, score=2.0, lost_at="below_threshold")
                     for at in range(STUDIES)
                 ]
                 for review, included in own.items()
@@ -71,7 +71,7 @@ def row(day: int, model: str, own: Milestone) -> Row:
 
 
 def recorded(
-    runs: Path, day: int, *scorings: Milestone | None, below: Parts | None = None
+    runs: Path, day: int, *scorings: Milestone | None, below: ItemParts | None = None
 ) -> None:
     """A run of a day, with its scorings in order; those of `None` leave nothing."""
 

@@ -10,7 +10,7 @@ from jobs.history.change import changes
 from jobs.history.comparison import Comparison, compared, with_best
 from jobs.history.past import common, paired, with_previous
 from jobs.history.row import Row
-from store.milestone import Milestone, Standing
+from store.results import ItemScore, Milestone
 from tests.jobs.history.remembered import milestone, parts, row
 
 ALL = range(4)
@@ -24,7 +24,7 @@ def beside(now: Milestone, then: Milestone, *, across: bool = False) -> Comparis
 
 def with_tries(value: float, *tries: float) -> Milestone:
     own = milestone({"a": {"CD1": ALL}})
-    standing = Standing(got=value, of=4, passed=value == 4, tries=list(tries))
+    standing = ItemScore(got=value, of=4, passed=value == 4, tries=list(tries))
     return milestone(
         {"a": {"CD1": ALL}}, standings={"a": {**own.standings["a"], "CD1": standing}}
     )
@@ -32,9 +32,9 @@ def with_tries(value: float, *tries: float) -> Milestone:
 
 def test_a_row_has_macro_and_micro_values_passes_and_verdicts() -> None:
     standings = {
-        "CD1": Standing(got=1, of=4, passed=False, verdict=True),
-        "CD2": Standing(got=2, of=2, passed=True, verdict=False),
-        "CD3": Standing(got=0, of=2, passed=False),
+        "CD1": ItemScore(got=1, of=4, passed=False, verdict=True),
+        "CD2": ItemScore(got=2, of=2, passed=True, verdict=False),
+        "CD3": ItemScore(got=0, of=2, passed=False),
     }
     own = row(1, "a", milestone({"a": {}}, standings={"a": standings}))
     assert own.macro() == pytest.approx(1.25 / 3)

@@ -19,8 +19,9 @@ from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
 from runner.reply import Reply
+from store.database import open_reader
+from store.read.tasks import tasks
 from store.runs import RunFolder
-from store.views import open_reader, tasks
 from tests.answering import answering
 from tests.jobs.paper_investigation.small_run import (
     ENGINE,

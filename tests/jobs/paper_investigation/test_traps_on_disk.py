@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
+from store.read.tasks import attempts, parts, tasks
 from store.runs import RunFolder
-from store.views import attempts, open_reader, parts, payload, tasks
+from store.tables import payload
 from tests.answering import answering
 from tests.jobs.paper_investigation.small_run import (
     ENGINE,

@@ -13,7 +13,8 @@ from jobs.property_extraction.asking.pieces import fit
 from jobs.property_extraction.parsing.rows import mentions, repeated
 from jobs.property_extraction.settings import Settings
 from runner.job import ModelLimits
-from store.views import open_reader, run_started
+from store.database import open_reader
+from store.read.status import run_started
 from tests.answering import answering
 from tests.jobs.property_extraction.real_predictions import FREE
 from tests.jobs.screening.commanded import Done, command

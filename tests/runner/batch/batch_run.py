@@ -19,11 +19,13 @@ from runner.launching.shell import Shell
 from runner.options import options_from
 from runner.testing import START_US, ToyJob, ToySettings, VirtualLoop
 from runner.work import load_work
-from store.batch_view import OpenBatches, open_batches
-from store.events import Event, Unknown
+from store.database import open_reader
+from store.events import Event, UnknownEvent
+from store.log.sqlite import SqliteLog
+from store.read.status import Status, status
+from store.read.tasks import events
+from store.read.usage import OpenBatches, open_batches
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import Status, events, open_reader, status
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 
 MODEL = "m"
@@ -172,7 +174,7 @@ class BatchRun:
         with open_reader(self.folder.log) as reader:
             return open_batches(reader)
 
-    def events(self, *kinds: str) -> list[Event | Unknown]:
+    def events(self, *kinds: str) -> list[Event | UnknownEvent]:
         with open_reader(self.folder.log) as reader:
             found = events(reader, kinds=kinds, limit=100_000)
         return [recorded.event for recorded in found]

@@ -19,7 +19,7 @@ from runner.request import ChatRequest, Message, Part
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from runner.wire import Shape
-from store.batches import BatchCreated
+from store.events import BatchCreated
 from store.testing import FakeClock
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun, Fuse

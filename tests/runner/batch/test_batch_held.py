@@ -17,7 +17,7 @@ from runner.request import ChatRequest
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.wire import Shape
-from store.batches import BatchItem
+from store.events import BatchItem
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import BatchRun
 

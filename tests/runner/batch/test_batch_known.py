@@ -10,19 +10,22 @@ import pytest
 from runner.batch.cancelling import Cancelling
 from runner.batch.endpoint import Search, Sought
 from runner.batch.known import LeftBatches, left_batches
-from store.batches import (
+from store.clock import SystemClock
+from store.database import open_reader
+from store.events import (
+    AttemptStarted,
     BatchCancelled,
     BatchCreated,
     BatchEnded,
     BatchItem,
     BatchPrepared,
+    Entry,
+    Event,
     batch_bytes,
 )
-from store.clock import SystemClock
-from store.events import AttemptStarted, Entry, Event
+from store.log.sqlite import SqliteLog
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import events, open_reader
 from tests.runner.batch.batch_provider import FakeBatches
 from tests.store.logs import create
 

@@ -11,7 +11,7 @@ import pytest
 
 from runner.batch.endpoint import Search, Sought
 from runner.errors import BadRequest
-from store.batches import BatchCreated, BatchEnded
+from store.events import BatchCreated, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider, There
 from tests.runner.batch.batch_run import TASKS, BatchRun
 

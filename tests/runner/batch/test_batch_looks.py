@@ -13,8 +13,7 @@ from runner import errors as e
 from runner.batch.carrier import GROWTH, LONGEST, Setting
 from runner.batch.endpoint import ItemOutcome, Standing
 from runner.clients.client import Received
-from store.batches import BatchEnded
-from store.events import AttemptFailed
+from store.events import AttemptFailed, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.engine.driver import Driver
-from store.commands import Command, write
+from store.control import Command, send_command
 from store.events import AttemptStarted
 from tests.runner.batch.batch_provider import Chances, Provider
 from tests.runner.batch.batch_run import BatchRun, Fuse
@@ -70,7 +70,7 @@ def _cancel_with_two_open(run: BatchRun) -> None:
             if len(run.provider.there) == 2 and not run.folder.control.exists():
                 for batch in run.provider.there.values():
                     batch.looks = 10**9
-                write(run.folder, asked)
+                send_command(run.folder, asked)
 
         run.on_step = when_sent
 

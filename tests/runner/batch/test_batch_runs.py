@@ -20,19 +20,22 @@ from runner.cli.stand import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
 from runner.money.bounds import LEAST_LEARNED
-from store.batches import (
+from store.clock import SystemClock
+from store.control import Command, send_command
+from store.database import open_reader
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptStarted,
     BatchCancelled,
     BatchCreated,
     BatchEnded,
     BatchPolled,
     BatchPrepared,
 )
-from store.clock import SystemClock
-from store.commands import Command, write
-from store.estimates import liveness
-from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
-from store.sqlite import SqliteLog
-from store.views import open_reader, present, status
+from store.log.sqlite import SqliteLog
+from store.read.live import live_status
+from store.read.status import liveness, status
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
 
@@ -164,7 +167,7 @@ def test_a_cancelled_run_has_its_batches_cancelled(
         def when_sent() -> None:
             if len(provider.there) == 2 and not run.folder.control.exists():
                 _never(provider)
-                write(run.folder, asked)
+                send_command(run.folder, asked)
 
         run.on_step = when_sent
 
@@ -225,7 +228,7 @@ def test_a_run_whose_batches_are_open_is_not_stalled_and_has_no_eta(
         signs = replace(seen.signs, phase="run_resumed", heartbeat_us=later_us)
         assert liveness(signs, later_us, is_alive=True) == "live"
         assert liveness(replace(signs, batches=0), later_us, is_alive=True) == "stalled"
-        shown = present(reader, later_us, is_held=False)
+        shown = live_status(reader, later_us, is_held=False)
     assert shown.forecast is None
     assert "2 open: 3 requests wait, the oldest batch for 5." in status_text(shown)
     assert status_json(shown)["batches"]["requests"] == 3

@@ -12,7 +12,7 @@ import pytest
 
 from runner.bundle.making import Bundle, bundle
 from store.runs import RunFolder
-from store.verify import silent
+from store.verify import ignore_progress
 from tests.plugging import plugged
 from tests.processes import siftlog
 
@@ -41,7 +41,9 @@ def made(
     folder: RunFolder, out: Path | None = None, number: int | None = None, **keys: str
 ) -> Bundle:
     """A bundle of a run, made in this process; *keys* are its environment."""
-    return bundle(folder, number, out, report=False, environ=keys, progress=silent)
+    return bundle(
+        folder, number, out, report=False, environ=keys, progress=ignore_progress
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from runner.bundle import archive
 from runner.bundle.checking import check
-from store.verify import silent
+from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents
 
@@ -69,7 +69,7 @@ def test_a_flipped_bit_or_a_missing_end_is_found_wherever_it_is(
         content[at] ^= 1 << data.draw(st.integers(0, 7), label="bit")
     path = tmp_path_factory.getbasetemp() / "flipped.zip"
     path.write_bytes(content)
-    found = check(path, silent)
+    found = check(path, ignore_progress)
     assert not found.is_sound
     assert not found.is_rebuilt
     assert all(fault.where and fault.message for fault in found.faults)

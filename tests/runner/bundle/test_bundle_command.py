@@ -10,7 +10,7 @@ import pytest
 
 from runner.bundle.checking import check
 from runner.cli.main import exit_code
-from store.verify import silent
+from store.verify import ignore_progress
 from tests.processes import siftlog
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents, forged
@@ -76,6 +76,6 @@ def test_a_run_goes_before_a_file_of_the_same_name(
 def test_a_job_that_is_not_installed_is_the_reason_that_is_told(
     bundled: Bundled,
 ) -> None:
-    (fault,) = check(bundled.path, silent).faults
+    (fault,) = check(bundled.path, ignore_progress).faults
     assert fault.where == "scores/1/scorecard.json"
     assert fault.message.startswith("cannot be made again: There is no job 'counting'")

@@ -11,7 +11,7 @@ import pytest
 from runner.bundle.checking import Checked, check
 from runner.bundle.manifest import NAME, encoded
 from runner.errors import RunnerError
-from store.verify import silent
+from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import (
     Members,
@@ -29,7 +29,7 @@ SCORECARD = "scores/1/scorecard.json"
 def _checked(
     bundled: Bundled, tmp_path: Path, change: Callable[[Members], None]
 ) -> Checked:
-    return check(forged(bundled.path, tmp_path / "forged.zip", change), silent)
+    return check(forged(bundled.path, tmp_path / "forged.zip", change), ignore_progress)
 
 
 SWAPPED = (
@@ -87,7 +87,7 @@ def test_what_is_too_much_or_too_little_is_named(
     members = contents(bundled.path)
     members["inputs/extra.txt"] = b"x"
     del members["run.toml"]
-    found = check(packed(tmp_path / "x.zip", members), silent)
+    found = check(packed(tmp_path / "x.zip", members), ignore_progress)
     assert [(fault.where, fault.message) for fault in found.faults] == [
         ("inputs/extra.txt", "does not belong here"),
         ("run.toml", "is missing"),
@@ -99,7 +99,7 @@ def test_a_member_that_is_not_what_the_manifest_says_is_named(
 ) -> None:
     members = contents(bundled.path)
     members["scores/1/operations.json"] += b" "
-    (fault,) = check(packed(tmp_path / "x.zip", members), silent).faults
+    (fault,) = check(packed(tmp_path / "x.zip", members), ignore_progress).faults
     assert fault.where == "scores/1/operations.json"
     assert fault.message == "is not what bundle.json says"
 
@@ -149,7 +149,7 @@ def test_a_manifest_that_tells_of_another_run_is_found(
 ) -> None:
     members = contents(bundled.path)
     told(members, **changed)
-    (fault,) = check(packed(tmp_path / "x.zip", members), silent).faults
+    (fault,) = check(packed(tmp_path / "x.zip", members), ignore_progress).faults
     assert fault.where.startswith(where)
 
 
@@ -158,7 +158,7 @@ def test_a_manifest_that_cannot_be_read_is_named(
     content: bytes, tmp_path: Path
 ) -> None:
     path = packed(tmp_path / "x.zip", {NAME: content})
-    (fault,) = check(path, silent).faults
+    (fault,) = check(path, ignore_progress).faults
     assert fault.where == NAME
 
 
@@ -167,7 +167,7 @@ def test_a_manifest_that_is_written_otherwise_hides_nothing(
 ) -> None:
     members = contents(bundled.path)
     members[NAME] = members[NAME].replace(b'"format"', b'"more": 1, "format"')
-    (fault,) = check(packed(tmp_path / "x.zip", members), silent).faults
+    (fault,) = check(packed(tmp_path / "x.zip", members), ignore_progress).faults
     assert fault.message == "is not written as siftlog writes it"
 
 
@@ -177,7 +177,7 @@ def test_a_bundle_of_a_later_siftlog_asks_for_an_upgrade(
     members = contents(bundled.path)
     members[NAME] = encoded(replace(manifest_of(members), format=2))
     with pytest.raises(RunnerError, match="upgrade siftlog"):
-        check(packed(tmp_path / "x.zip", members), silent)
+        check(packed(tmp_path / "x.zip", members), ignore_progress)
 
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -223,4 +223,4 @@ def test_a_check_that_takes_too_long_is_broken_off(
         return next(left, None) is None
 
     with pytest.raises(RunnerError, match="--time-limit SECONDS"):
-        check(bundled.path, silent, is_late=is_late)
+        check(bundled.path, ignore_progress, is_late=is_late)

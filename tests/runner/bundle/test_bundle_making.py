@@ -16,12 +16,14 @@ import pytest
 
 from runner.bundle import archive
 from runner.errors import DatasetError, RunnerError, UsageError
+from store.database import open_reader
 from store.errors import StoreError
 from store.events import AttemptStarted, Blob, Entry, TasksReopened
+from store.log.sqlite import SqliteLog
+from store.read.status import status
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
+from store.scoring import families
 from store.testing import FakeClock
-from store.views import families, open_reader, status
 from tests.runner.bundle.conftest import Bundled, made
 
 KEY = "sk-canary-7f3a9c51e8"

@@ -14,7 +14,7 @@ import pytest
 from runner.bundle import archive, unpacking
 from runner.bundle.checking import Checked, check, require_room
 from runner.errors import RunnerError
-from store.verify import silent
+from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents, packed
 
@@ -150,7 +150,7 @@ def test_a_hostile_archive_is_refused_and_writes_nothing(
     path = tmp_path / "x.zip"
     _sealed(path, make)
     before = sorted(tmp_path.rglob("*"))
-    found = check(path, silent)
+    found = check(path, ignore_progress)
     assert [fault.what for fault in found.faults] == ["archive"]
     assert said in found.faults[0].message
     assert sorted(tmp_path.rglob("*")) == before
@@ -162,7 +162,7 @@ def test_more_members_than_a_bundle_has_are_refused(
 ) -> None:
     monkeypatch.setattr(unpacking, "MOST_MEMBERS", 2)
     path = packed(tmp_path / "x.zip", {"a": b"", "b": b"", "c": b""})
-    (fault,) = check(path, silent).faults
+    (fault,) = check(path, ignore_progress).faults
     assert fault.message == "names 3 members, where 2 are the most"
 
 
@@ -171,7 +171,7 @@ def test_a_manifest_that_would_fill_the_memory_is_refused(
 ) -> None:
     monkeypatch.setattr(unpacking, "LARGEST_MANIFEST", 10)
     path = packed(tmp_path / "x.zip", {"bundle.json": b"{" * 11})
-    (fault,) = check(path, silent).faults
+    (fault,) = check(path, ignore_progress).faults
     assert (fault.where, fault.message) == ("bundle.json", "is too large")
 
 
@@ -185,7 +185,7 @@ def test_what_is_announced_smaller_than_it_is_does_not_come_out(
     at = data.index(b"log.db", data.index(b"PK\x01\x02")) - 46 + 24
     data[at : at + 4] = struct.pack("<I", 8192)
     path.write_bytes(data)
-    found = check(path, silent)
+    found = check(path, ignore_progress)
     assert "log.db" in {fault.where for fault in found.faults}
     assert not list(temporary.iterdir())
 
@@ -200,6 +200,6 @@ def test_without_room_nothing_is_begun() -> None:
 def test_any_other_file_is_no_bundle(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "paper.pdf"
     path.write_bytes(content)
-    found: Checked = check(path, silent)
+    found: Checked = check(path, ignore_progress)
     assert found.manifest is None
     assert found.faults[0].where == "its end"

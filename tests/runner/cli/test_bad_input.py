@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
+from store.read.status import status as read_status
 from store.runs import RunFolder
-from store.views import open_reader
-from store.views import status as read_status
 from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.processes import SIFTLOG, siftlog, simulated, start, status

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.events import ScoringRecorded
-from store.views import events, open_reader
+from store.read.tasks import events
 from tests.corpus import write_corpus
 from tests.plugging import plugged
 from tests.processes import siftlog

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from store.database import open_reader
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader
 from tests.corpus import write_corpus
 from tests.gates import Gate, gated
 from tests.processes import siftlog, simulated, start, status, until

@@ -7,8 +7,8 @@ import os
 import signal
 from pathlib import Path
 
-from store.views import open_reader
-from store.views import status as stand
+from store.database import open_reader
+from store.read.status import status as stand
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, status, until
 from tests.terminals import on_terminal

@@ -14,9 +14,10 @@ import pytest
 from runner.cli.main import exit_code
 from runner.errors import RunnerError
 from runner.exporting.scored import scores
+from store.database import open_reader
 from store.events import RunFinished
+from store.read.status import scorings
 from store.runs import RunFolder
-from store.views import open_reader, scorings
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.runner.telemetry.collector import attributes, collecting

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from runner.cli.main import exit_code
+from store.database import open_reader
 from store.runs import RunFolder
-from store.views import last_seq, open_reader
+from store.tables import last_seq
 from tests.corpus import write_corpus
 from tests.processes import siftlog
 from tests.store.logs import taken_up_again

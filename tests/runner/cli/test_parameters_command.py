@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from store.views import events, open_reader, payload
+from store.database import open_reader
+from store.read.tasks import events
+from store.tables import payload
 from tests.processes import siftlog
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, WireServer, saying

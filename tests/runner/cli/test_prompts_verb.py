@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from runner.cli.main import exit_code
+from store.database import open_reader
 from store.events import RunResumed
+from store.read.status import run_started
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader, run_started
 
 JOB = "screening"
 AGENTS = Path(__file__).parents[3] / "jobs/review_benchmark/sample"

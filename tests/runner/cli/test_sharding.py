@@ -11,8 +11,9 @@ import pytest
 
 from runner.cli.main import exit_code
 from runner.simulate.ledger import read_ledger
+from store.database import open_reader
+from store.read.status import status
 from store.runs import RunFolder
-from store.views import open_reader, status
 from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.processes import siftlog, simulated, start, until_said

@@ -9,11 +9,12 @@ from pathlib import Path
 from runner.cli.stand import logs_text, status_json, status_text
 from runner.records.render import operations_json
 from runner.scorecard import Scorecard
+from store.database import open_reader
 from store.events import LimitObserved
+from store.read.live import live_status
 from store.runs import RunFolder
-from store.served import Served
+from store.served import ServedBy
 from store.testing import FakeClock
-from store.views import open_reader, present
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, plan, started, task
 from tests.store.samples import reply as answer
@@ -29,7 +30,7 @@ def test_a_wait_that_an_endpoint_asked_for_is_told_until_it_is_over(
     )
     folder = RunFolder(tmp_path)
     with open_reader(written(folder.log, [RUN_STARTED], [seen])) as reader:
-        seen = present(reader, clock.now_us(), is_held=False)
+        seen = live_status(reader, clock.now_us(), is_held=False)
     line = "limits    m-large: 8 calls at a time"
     lines = status_text(seen).splitlines()
     assert f"{line}; asks to wait another 60.0 min" in lines
@@ -42,9 +43,9 @@ def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
     tmp_path: Path,
 ) -> None:
     answers = [
-        answer(1, b"a", served=Served(fingerprint="fp_1"), kept=True, cached=True),
-        answer(2, b"b", served=Served(fingerprint="fp_1"), usage_doubtful=True),
-        answer(3, b"c", served=Served(fingerprint="fp_2")),
+        answer(1, b"a", served=ServedBy(fingerprint="fp_1"), kept=True, cached=True),
+        answer(2, b"b", served=ServedBy(fingerprint="fp_1"), usage_doubtful=True),
+        answer(3, b"c", served=ServedBy(fingerprint="fp_2")),
         answer(4, b"d", cached=True),
     ]
     units = [
@@ -54,7 +55,7 @@ def test_what_readers_should_know_of_replies_is_said_in_the_same_words(
     tasks = [plan([task(number) for number in range(1, 5)])]
     folder = RunFolder(tmp_path)
     with open_reader(written(folder.log, [RUN_STARTED], tasks, *units)) as reader:
-        seen = present(reader, FakeClock().now_us(), is_held=False)
+        seen = live_status(reader, FakeClock().now_us(), is_held=False)
         operations = json.loads(
             operations_json(seen.status, [], Scorecard(models={}, summary=""))
         )

@@ -17,8 +17,9 @@ from runner.options import options_from
 from runner.reply import Reply
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
+from store.database import open_reader
 from store.events import RunDrained
-from store.views import events, open_reader
+from store.read.tasks import events
 from tests.plugging import plugged
 from tests.processes import siftlog as command
 from tests.processes import simulated, status

@@ -13,8 +13,9 @@ import pytest
 
 from runner.errors import UsageError
 from runner.options import options_from
-from store.stopping import Stopping
-from store.views import events, open_reader
+from store.database import open_reader
+from store.read.tasks import events
+from store.results import StoppingRule
 from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.processes import siftlog, simulated, start, status
@@ -129,5 +130,5 @@ def test_a_question_is_read_as_it_is_typed() -> None:
     stopping = options_from(
         {"model": [GOOD, POOR], "stop_when_decided": f"{SCORE}>=0.05", "alpha": 0.1}
     ).stopping
-    assert stopping == Stopping(metric=SCORE, margin=0.05, alpha=0.1)
+    assert stopping == StoppingRule(metric=SCORE, margin=0.05, alpha=0.1)
     assert str(stopping) == f"{SCORE}>=0.05"

@@ -22,8 +22,8 @@ from store.events import (
     TaskCompleted,
     TasksPlanned,
 )
-from store.manifest import PlannedTask, manifest_bytes
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.task import PlannedTask, manifest_bytes
 
 pytestmark = pytest.mark.asyncio
 

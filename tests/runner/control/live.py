@@ -12,7 +12,7 @@ from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
 from runner.reply import Reply
 from runner.testing import LoopClock, ToySettings
-from store.commands import Command, write
+from store.control import Command, send_command
 from store.runs import RunFolder
 from tests.runner.engine.bench import Bench, honest
 
@@ -36,7 +36,7 @@ class Live:
         now = asyncio.get_running_loop().time()
         name = f"{kind}-{len(self.asked)}"
         self.asked[name] = now
-        write(
+        send_command(
             self.folder,
             Command(
                 id=name,

@@ -13,6 +13,7 @@ from runner.control import effects
 from runner.errors import UsageError
 from runner.wire import OPENAI_CHAT, encode_reply
 from store.clock import SystemClock
+from store.database import open_reader
 from store.events import (
     AttemptAnswered,
     AttemptStarted,
@@ -20,13 +21,13 @@ from store.events import (
     CommandApplied,
     Entry,
     Event,
-    Recorded,
+    RecordedEvent,
     TaskCompleted,
     TaskSkipped,
     TasksReopened,
 )
-from store.sqlite import SqliteLog
-from store.views import events, open_reader
+from store.log.sqlite import SqliteLog
+from store.read.tasks import events
 from tests.runner.launching.late import late
 from tests.runner.launching.test_launch import Run
 from tests.runner.launching.test_whole_runs import _ask
@@ -48,7 +49,7 @@ def _accepted(kind: str) -> CommandAccepted:
     return CommandAccepted(command=kind, kind=kind, author="somebody", payload="{}")
 
 
-def _events(run: Run, *kinds: str) -> Sequence[Recorded]:
+def _events(run: Run, *kinds: str) -> Sequence[RecordedEvent]:
     with open_reader(run.folder.log) as reader:
         return events(reader, kinds=kinds)
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from runner.control.decider import BY, Decider, Looking
-from store.events import Event, Recorded, RunDrained, RunFinished
+from store.events import Event, RecordedEvent, RunDrained, RunFinished
+from store.results import StoppingRule
 from store.runs import RunFolder
-from store.stopping import Stopping
 from tests.store.samples import DECIDED
 
 DRAINED = RunDrained(by=BY, why="it is decided", open=3)
@@ -26,9 +26,9 @@ class _Log:
     def __init__(self, *held: Event) -> None:
         self._held = held
 
-    async def events(self, **_: Any) -> list[Recorded]:
+    async def events(self, **_: Any) -> list[RecordedEvent]:
         return [
-            Recorded(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
+            RecordedEvent(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
             for seq, event in enumerate(self._held, 1)
         ]
 
@@ -80,7 +80,9 @@ def test_a_decision_ends_the_run_once(
         driver=driver,  # type: ignore[arg-type] - as the log
         clock=_Never(),  # type: ignore[arg-type] - as the log
         tell=lambda _: None,
-        looking=Looking(stopping=Stopping(metric="accuracy"), decide=lambda *_: None),  # type: ignore[arg-type, return-value] - nobody looks
+        looking=Looking(
+            stopping=StoppingRule(metric="accuracy"), decide=lambda *_: None
+        ),  # type: ignore[arg-type, return-value] - nobody looks
     )
 
     async def take_up() -> None:

@@ -15,7 +15,7 @@ from runner.engine.driver import Driver
 from runner.limits.limiter import Limits
 from runner.money.budget import Budget
 from runner.testing import VirtualLoop, run_virtual
-from store.commands import Command
+from store.control import Command
 from store.events import (
     CommandAccepted,
     CommandApplied,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.control.standing import Refused, limits_change, standing
 from runner.limits.limiter import Limits
-from store.events import CommandAccepted, CommandApplied, Event, Recorded
+from store.events import CommandAccepted, CommandApplied, Event, RecordedEvent
 
 MODELS = ("a", "b")
 FIRST = Limits(concurrency=100, rpm=50.0)
@@ -22,9 +22,9 @@ payloads = st.fixed_dictionaries(
 ).filter(lambda payload: len(payload) > 1)
 
 
-def _recorded(*happened: Event) -> list[Recorded]:
+def _recorded(*happened: Event) -> list[RecordedEvent]:
     return [
-        Recorded(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
+        RecordedEvent(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
         for seq, event in enumerate(happened, 1)
     ]
 
@@ -35,7 +35,7 @@ def _accepted(name: str, payload: dict[str, object], kind: str = "limits") -> Ev
     )
 
 
-def _in_force(events: list[Recorded]) -> dict[str, Limits]:
+def _in_force(events: list[RecordedEvent]) -> dict[str, Limits]:
     limits = dict.fromkeys(MODELS, FIRST)
     for change in standing(events):
         for model in filter(change.concerns, MODELS):

@@ -24,8 +24,7 @@ from store.events import (
     TaskCompleted,
     TasksPlanned,
 )
-from store.manifest import PlannedTask, manifest_bytes
-from store.task import TaskState
+from store.task import PlannedTask, TaskState, manifest_bytes
 from tests.runner.engine.bench import Bench, honest
 
 

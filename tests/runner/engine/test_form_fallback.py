@@ -14,9 +14,11 @@ from runner.request import ChatRequest, Schema
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
+from store.database import open_reader
 from store.events import AttemptFailed, AttemptStarted
+from store.read.status import status
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, open_reader, status
 from tests.runner.launching.test_launch import _shell
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, saying

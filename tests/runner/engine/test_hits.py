@@ -26,14 +26,9 @@ from runner.plan import Roles
 from runner.reply import Reply, Usage
 from runner.task import Task
 from runner.testing import ToyJob, ToySettings
-from store.cache import connect, groups
-from store.cache_thread import CacheThread
+from store.cache import CacheConnection, connect, groups
 from store.clock import SystemClock
-from store.events import (
-    AttemptAnswered,
-    AttemptStarted,
-    TasksReopened,
-)
+from store.events import AttemptAnswered, AttemptStarted, TasksReopened
 from store.task import TaskState
 from store.testing import MemoryLog
 
@@ -79,7 +74,7 @@ class Shelf:
         job, data = self.job, settings or ToySettings()
         stages = [stage.name for stage in job.stages]
         limits = Limits(concurrency=4)
-        thread = await CacheThread.open(self.path)
+        thread = await CacheConnection.open(self.path)
         if spoil is not None:
             await thread._thread.run(spoil)
         cache = self.cache(

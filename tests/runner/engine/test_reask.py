@@ -6,16 +6,16 @@ from runner.engine.reask import refused
 from store.events import (
     AttemptAnswered,
     Event,
-    Recorded,
+    RecordedEvent,
     TaskCompleted,
     TaskFailed,
     TaskSkipped,
 )
 
 
-def _history(*events: Event) -> list[Recorded]:
+def _history(*events: Event) -> list[RecordedEvent]:
     return [
-        Recorded(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
+        RecordedEvent(seq=seq, ts_us=seq, epoch=1, event=event, payload_bytes=0)
         for seq, event in enumerate(events, 1)
     ]
 

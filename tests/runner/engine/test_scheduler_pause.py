@@ -9,7 +9,7 @@ from runner import errors as e
 from runner.engine.lane import Work
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
-from store.scope import Scope, is_within
+from store.task import Scope, is_within
 
 STAGES = ("first", "second")
 MODELS = ("a", "b")

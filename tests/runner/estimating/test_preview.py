@@ -16,7 +16,7 @@ from runner.testing_roles import PanelJob, PanelSettings
 from runner.work import load_work
 from store.clock import SystemClock
 from store.events import Entry, Event
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock
 from tests.runner.launching.test_whole_runs_of_roles import ITEMS, NAMES, WHOLE
 from tests.store.samples import RUN_STARTED, completed, plan, started, task

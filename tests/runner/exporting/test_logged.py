@@ -5,7 +5,8 @@ from pathlib import Path
 from runner.exporting.logged import answers, tasks
 from runner.reply import Ranked, Ranking, Usage, Vectors
 from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
-from store.views import last_seq, open_reader
+from store.database import open_reader
+from store.tables import last_seq
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply, started
 

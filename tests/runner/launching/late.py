@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from runner.engine.driver import Driver
 from runner.engine.growth import Growth
 from runner.launching.shell import Watch
-from store.views import Status
+from store.read.status import Status
 
 
 def late(ask: Callable[[], None], *, is_seen: Callable[[], bool]) -> Watch:

@@ -23,11 +23,13 @@ from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
-from store.commands import Command, write
+from store.control import Command, send_command
+from store.database import open_reader
 from store.events import CommandApplied, CommandRejected
+from store.log.sqlite import SqliteLog
+from store.read.status import Status, status
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
-from store.views import Status, events, open_reader, status
 
 
 @asynccontextmanager
@@ -197,7 +199,7 @@ def test_a_finished_run_takes_up_a_retry_that_waited_in_its_file(
         ("retry", {"filter": "latency>>"}),
         ("dance", {}),
     ):
-        write(
+        send_command(
             run.folder,
             Command(
                 id=f"{kind} {payload}",

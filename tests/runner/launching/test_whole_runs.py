@@ -23,10 +23,12 @@ from runner.task import TaskSpec
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
-from store.commands import Command, write
+from store.control import Command, send_command
+from store.database import open_reader
 from store.events import AttemptStarted, CommandRejected, TasksReopened
-from store.sqlite import SqliteLog
-from store.views import events, open_reader, scorings
+from store.log.sqlite import SqliteLog
+from store.read.status import scorings
+from store.read.tasks import events
 from tests.processes import siftlog
 from tests.runner.launching.late import late
 from tests.runner.launching.test_launch import Run, _unwatched
@@ -87,7 +89,7 @@ def _ask(run: Run, kind: str, payload: dict[str, str] | None = None) -> None:
         kind=kind,
         payload=payload or {},
     )
-    write(run.folder, command)
+    send_command(run.folder, command)
 
 
 def test_a_drain_that_came_too_late_does_not_end_the_next_process(

@@ -24,8 +24,9 @@ from runner.simulate.ledger import read_ledger
 from runner.testing_roles import PanelJob, PanelSettings
 from runner.work import load_work
 from store.clock import SystemClock
+from store.database import open_reader
+from store.read.status import Status, run_started, status
 from store.runs import RunFolder
-from store.views import Status, open_reader, run_started, status
 from tests.gates import gated
 from tests.processes import simulated
 from tests.runner.launching.test_launch import _shell

@@ -22,8 +22,9 @@ from runner.task import TaskSpec
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
+from store.database import open_reader
+from store.read.status import Status, status
 from store.runs import RunFolder
-from store.views import Status, open_reader, status
 
 
 class _BrokenJob(ToyJob):

@@ -9,8 +9,7 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.placing.beginning import alone, outlive
-from store.lock import WriterLock
-from store.runs import RunFolder
+from store.runs import RunFolder, WriterLock
 from store.testing import FakeClock
 
 

@@ -11,7 +11,7 @@ import pytest
 from runner.leasing.serving import Server
 from runner.limits.limiter import Limits
 from runner.placing.relaying import Relay
-from store.commands import Command, Payload, write
+from store.control import Command, Payload, send_command
 from store.runs import RunFolder
 
 
@@ -50,7 +50,7 @@ class _Site:
 
     def ask(self, kind: str, payload: Payload | None = None) -> str:
         command = Command.new(kind, payload or {}, at_us=1, expected_state=None)
-        write(self.folder, command)
+        send_command(self.folder, command)
         return command.id
 
 

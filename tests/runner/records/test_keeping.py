@@ -11,11 +11,11 @@ from runner.fingerprint import input_hashes
 from runner.job import InputFile
 from runner.records import keeping
 from runner.records.keeping import keep, put_back
+from store.database import open_reader
 from store.errors import CorruptLog
 from store.events import Blob, Entry, Input
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock
-from store.views import open_reader
 from tests.store.samples import RUN_STARTED
 
 

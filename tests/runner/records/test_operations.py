@@ -10,7 +10,9 @@ import pytest
 
 from runner.records.render import operations_json
 from runner.scorecard import Scorecard
-from store.views import Status, UsageCount, open_reader, status, usage_counts
+from store.database import open_reader
+from store.read.status import Status, status
+from store.read.usage import UsageCount, usage_counts
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer

@@ -21,11 +21,13 @@ from runner.shards.part import Shipping, shard_of
 from runner.shards.working import work_on
 from runner.work import Work, load_work
 from store.clock import SystemClock
+from store.database import open_reader
 from store.events import TasksPlanned
+from store.read.status import Status
+from store.read.tasks import events, tasks
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.task import TaskRow
-from store.views import Status, events, open_reader, tasks
 
 
 @asynccontextmanager

@@ -19,7 +19,8 @@ from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
 from store.clock import SystemClock
-from store.commands import Command, write
+from store.control import Command, send_command
+from store.database import open_reader
 from store.errors import PlaceAway
 from store.events import (
     AttemptAnswered,
@@ -29,12 +30,11 @@ from store.events import (
     Entry,
     TasksPlanned,
 )
-from store.lock import WriterLock
-from store.manifest import PlannedTask, manifest_bytes
-from store.runs import RunFolder
+from store.read.tasks import events
+from store.read.usage import spending
+from store.runs import RunFolder, WriterLock, places_in
 from store.segments.place import Place
-from store.union.elsewhere import places_in
-from store.views import events, open_reader, spending
+from store.task import PlannedTask, manifest_bytes
 from tests.runner.shards.sharded import Split, rows
 from tests.store.segments.carried import Fickle
 from tests.store.union.union_logs import shard_log, shard_started
@@ -272,7 +272,7 @@ def _ask(folder: RunFolder, kind: str, **payload: object) -> None:
         kind=kind,
         payload=payload,
     )
-    write(folder, command)
+    send_command(folder, command)
 
 
 def test_what_was_asked_of_earlier_shards_is_not_done_twice_but_limits_hold(

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from runner.testing import ToyJob, ToySettings
 from runner.work import load_work
-from store.asked import Answer, answers, asked
-from store.commands import Command, CommandTail, write
-from store.events import (
-    CommandAccepted,
-    CommandApplied,
-    CommandRejected,
-    Entry,
-    Event,
+from store.control import (
+    Command,
+    CommandOutcome,
+    CommandTail,
+    command_log,
+    recorded_outcomes,
+    send_command,
 )
+from store.database import open_reader
+from store.events import CommandAccepted, CommandApplied, CommandRejected, Entry, Event
+from store.read.status import status
 from store.runs import RunFolder
-from store.status import status
-from store.views import open_reader
 from tests.runner.shards.sharded import Split
 from tests.store.union.union_logs import shard_log, shard_started, union_of
 
@@ -40,14 +40,14 @@ REJECTED = CommandRejected(
 def _answers(folder: RunFolder) -> list[str]:
     """Kinds of the answers in a log."""
     with open_reader(folder.log) as reader:
-        return [row.kind for row in answers(reader)]
+        return [row.kind for row in recorded_outcomes(reader)]
 
 
 def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None:
     """Only limits, which stand nowhere else, hold for it as well."""
     split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
     split.folder.path.mkdir()
-    write(split.folder, ASKED)
+    send_command(split.folder, ASKED)
     split.part(0, 2)
     assert _answers(split.folder.shard(0, 2)) == ["command_accepted", "command_applied"]
     split.folder.refresh()
@@ -61,7 +61,7 @@ def test_what_another_answered_since_a_log_began_concerns_that_log_too(
     split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
     split.part(0, 2)
     split.part(1, 2)
-    write(split.folder, replace(ASKED, payload={"filter": "stage:read"}))
+    send_command(split.folder, replace(ASKED, payload={"filter": "stage:read"}))
     for index in range(2):
         split.part(index, 2)
         split.folder.refresh()
@@ -77,15 +77,17 @@ def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> Non
     ]
     for i, order in enumerate((logs, logs[::-1])):
         with open_reader(union_of(tmp_path / f"union{i}.db", order)) as reader:
-            (said,) = asked(reader, CommandTail(tmp_path / "control.jsonl").read())
-        assert (said.answer, said.said) == (Answer.APPLIED, "2 tasks reopened")
+            (said,) = command_log(
+                reader, CommandTail(tmp_path / "control.jsonl").read()
+            )
+        assert (said.answer, said.said) == (CommandOutcome.APPLIED, "2 tasks reopened")
 
 
 def test_what_is_to_be_asked_again_is_taken_over_first(tmp_path: Path) -> None:
     split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
     split.part(0, 2)
     split.part(1, 2)
-    write(
+    send_command(
         split.folder,
         replace(ASKED, id="c2", kind="retry", payload={"filter": "stage:read"}),
     )

@@ -10,7 +10,7 @@ import pytest
 from runner.shards.others import others
 from runner.shards.part import shard_of
 from runner.shards.rivals import FRESH_S, rivals
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import Event, RunCancelled, RunDrained, RunFinished
 from store.runs import RunFolder
 from store.segments.place import Place

@@ -11,8 +11,8 @@ from runner.telemetry import sending
 from runner.telemetry.address import base_of
 from runner.telemetry.sending import Sent, send
 from runner.telemetry.tracing import Tracing
+from store.database import open_reader
 from store.events import RunFinished
-from store.views import open_reader
 from tests.runner.telemetry.collector import Collector, attributes, collecting
 from tests.store.logs import COURSE, written
 from tests.store.samples import completed

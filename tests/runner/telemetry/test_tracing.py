@@ -14,6 +14,7 @@ from runner.telemetry.operation import Asked, asked, parties
 from runner.telemetry.span import Context, Span
 from runner.telemetry.tracing import Tracing
 from runner.wire import OPENAI_CHAT, OPENAI_EMBEDDINGS, RERANK
+from store.database import open_reader
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -21,7 +22,8 @@ from store.events import (
     Entry,
     RunFinished,
 )
-from store.views import attempts, open_reader, task_families
+from store.read.tasks import attempts
+from store.scoring import task_families
 from tests.store.logs import COURSE, written
 from tests.store.samples import (
     RUN_STARTED,

@@ -12,10 +12,11 @@ from runner import errors as e
 from runner.money.prices import Price
 from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
 from runner.whatif.items import Attempt, Item
+from store.database import open_reader
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
+from store.read.status import ObservedLimits
 from store.testing import FakeClock
-from store.views import LimitsSeen, open_reader
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 
@@ -157,8 +158,8 @@ def test_a_model_may_stand_in_for_another(tmp_path: Path) -> None:
     assert item.later[0].attempts[0].cost_pico is None
 
 
-def _seen(rpm: float | None) -> LimitsSeen:
-    return LimitsSeen(
+def _seen(rpm: float | None) -> ObservedLimits:
+    return ObservedLimits(
         model="m-large", concurrency=8, rpm=rpm, tpm=None, paused_until_us=None
     )
 

@@ -14,10 +14,10 @@ from runner.job import Stage
 from runner.options import RunOptions, options_from
 from runner.testing import ToyJob
 from runner.whatif.rehearsal import Rehearsal, rehearse
+from store.database import open_reader
 from store.events import Entry, Event, LimitObserved
-from store.sqlite import SqliteLog
+from store.log.sqlite import SqliteLog
 from store.testing import FakeClock
-from store.views import open_reader
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 

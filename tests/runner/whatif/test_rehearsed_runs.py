@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
+from store.read.status import status
+from store.read.tasks import events
 from store.runs import RunFolder
-from store.views import events, last_seq, open_reader, status
+from store.tables import last_seq
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated
 

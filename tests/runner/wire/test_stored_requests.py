@@ -20,7 +20,7 @@ from runner.request import (
     RerankRequest,
 )
 from runner.wire import skeleton
-from store.codec import unpack
+from store.tables import unpack
 from tests.processes import siftlog
 
 DOCS = Path(__file__).parents[3] / "docs" / "file-formats.md"

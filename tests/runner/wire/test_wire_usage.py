@@ -22,7 +22,7 @@ from runner.wire import (
     usage_in,
 )
 from runner.wire.usage import MOST_TOKENS
-from store.served import Served, served_in, with_headers
+from store.served import ServedBy, served_in, with_headers
 
 
 def chat(message: Any, usage: Any = None, **rest: Any) -> Reply:
@@ -389,7 +389,7 @@ def test_what_served_an_answer_is_read_from_its_body() -> None:
         provider="Somebody",
         service_tier="flex",
     ).served
-    assert served == Served(
+    assert served == ServedBy(
         model="m-2026-01-01",
         fingerprint="fp_1",
         provider="Somebody",
@@ -409,9 +409,9 @@ def test_a_tier_stands_in_the_usage_and_an_original_inside_what_was_made_of_it()
         "usage": {"service_tier": "priority"},
     }
     reply = decode_reply(ANTHROPIC_MESSAGES, json.dumps(body).encode())
-    assert reply.served == Served(model="claude", tier="priority")
+    assert reply.served == ServedBy(model="claude", tier="priority")
     inner = {"model": "m-dated", "provider": "P", "id": "1"}
-    assert chat({"content": "a"}, model="m", received=inner).served == Served(
+    assert chat({"content": "a"}, model="m", received=inner).served == ServedBy(
         model="m-dated", provider="P", request_id="1"
     )
 
@@ -419,8 +419,8 @@ def test_a_tier_stands_in_the_usage_and_an_original_inside_what_was_made_of_it()
 def test_an_older_log_shows_it_by_its_bodies_and_headers() -> None:
     headers = {"x-request-id": "r-1", "x-ms-region": "Sweden Central", "cf-ray": "c"}
     body = served_in({"model": "m", "id": "x"})
-    assert with_headers(body, headers) == Served(
+    assert with_headers(body, headers) == ServedBy(
         model="m", region="Sweden Central", request_id="r-1"
     )
-    assert with_headers(None, {"cf-ray": "c"}) == Served(request_id="c")
+    assert with_headers(None, {"cf-ray": "c"}) == ServedBy(request_id="c")
     assert with_headers(None, {}) is None

@@ -8,14 +8,14 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
-from store.connect import Reader, open_reader
+from store.database import LogReader, open_reader
 from store.errors import PlaceAway
 from store.events import Entry, Event
 from store.segments.place import Place
-from store.segments.sending import Sending
-from store.shard import Shard
+from store.segments.shipping import SegmentSender
+from store.slices import Shard
 from store.testing import START_US
-from store.union.source import LogSource, Source, Stretch
+from store.union.source import CommitRange, LocalLogSource, UnionSource
 from tests.store.logs import create, reopen
 from tests.store.samples import RUN_STARTED, blob, completed, plan_first, reply, started
 
@@ -41,8 +41,8 @@ UNITS: tuple[Sequence[Entry | Event], ...] = (
 )
 
 
-def sending(reader: Reader, place: Place) -> Sending:
-    return Sending(
+def sending(reader: LogReader, place: Place) -> SegmentSender:
+    return SegmentSender(
         reader, place, shard=SHARD, siftlog_version="0.1.0", now_us=lambda: START_US
     )
 
@@ -65,16 +65,16 @@ def carried(path: Path, place: Place, cut: Sequence[int] = ()) -> Path:
     return path
 
 
-def local(path: Path, after: int = 0, parts: int = 0) -> Stretch:
+def local(path: Path, after: int = 0, parts: int = 0) -> CommitRange:
     """All that the log itself gives."""
     with closing(open_reader(path)) as reader:
-        return whole(LogSource(reader), after, parts)
+        return whole(LocalLogSource(reader), after, parts)
 
 
-def whole(source: Source, after: int = 0, parts: int = 0) -> Stretch:
+def whole(source: UnionSource, after: int = 0, parts: int = 0) -> CommitRange:
     """All that a source gives, as one stretch."""
     found = list(source.stretches(after, parts))
-    return Stretch(
+    return CommitRange(
         rows=[row for stretch in found for row in stretch.rows],
         blobs=[blob for stretch in found for blob in stretch.blobs],
         links=[link for stretch in found for link in stretch.links],

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.errors import CorruptLog, PlaceAway
 from store.events import Event
-from store.segments.compacting import compact
 from store.segments.place import Place
-from store.segments.source import SegmentSource, sources
-from store.segments.span import Span
+from store.segments.segment import SegmentRange
+from store.segments.source import SegmentSource, compact, sources
 from tests.store.logs import reopen
 from tests.store.samples import ASIDE
 from tests.store.segments.carried import UNITS, Fickle, carried, local, sending, whole
@@ -118,7 +117,7 @@ def test_what_does_not_follow_on_is_left_as_it_is(
     with open_reader(path) as reader:
         sending(reader, place).send()
     _compacted(place)
-    (upto,) = (span.end for span in map(Span.named, place.names("seg")) if span)
+    (upto,) = (span.end for span in map(SegmentRange.named, place.names("seg")) if span)
     _go_on(copy, ASIDE[1])
     for _ in range(2):
         _go_on(copy, ASIDE[0])

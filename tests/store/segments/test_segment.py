@@ -10,27 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.chain import EventRow, genesis, link
 from store.errors import CorruptLog
+from store.log.integrity import EventRow, genesis, link
 from store.segments.segment import (
-    Origin,
+    LogPosition,
     Segment,
-    beyond,
-    decode,
-    encode,
-    joined,
-    weight,
+    SegmentOrigin,
+    commits_after,
+    commits_bytes,
+    decode_segment,
+    encode_segment,
+    joined_commits,
 )
-from store.segments.span import Mark
-from store.shard import Shard
-from store.union.source import BlobRow, LogIdentity, Stretch
+from store.slices import Shard
+from store.union.source import BlobRow, CommitRange, LogIdentity
 
 EXAMPLES = 300 if "SIFTLOG_PROVE" in os.environ else 15
 
 IDENTITY = LogIdentity(
     log=bytes(range(16)), run_id="r1", config_sha256=b"c" * 32, created_us=17
 )
-ORIGIN = Origin(
+ORIGIN = SegmentOrigin(
     log=IDENTITY,
     shard=Shard(index=1, count=4, slices="256-511"),
     host="node7",
@@ -62,7 +62,7 @@ def _rows(draw: st.DrawFn, seq: int) -> EventRow:
 
 
 @st.composite
-def stretches(draw: st.DrawFn, after: int, head: bytes, parts: int) -> Stretch:
+def stretches(draw: st.DrawFn, after: int, head: bytes, parts: int) -> CommitRange:
     """Up to three commits after event *after*, and some parts; perhaps nothing."""
     rows: list[EventRow] = []
     links = []
@@ -76,7 +76,7 @@ def stretches(draw: st.DrawFn, after: int, head: bytes, parts: int) -> Stretch:
         BlobRow, st.binary(min_size=32, max_size=32), st.just(1), _INTS, st.binary()
     )
     blobs = draw(st.lists(blob, max_size=3))
-    return Stretch(
+    return CommitRange(
         rows=rows,
         blobs=blobs,
         links=links,
@@ -87,7 +87,9 @@ def stretches(draw: st.DrawFn, after: int, head: bytes, parts: int) -> Stretch:
 
 @st.composite
 def segments(draw: st.DrawFn) -> Segment:
-    start = draw(st.sampled_from([Mark(), Mark(0, 3), Mark(41, 7)]))
+    start = draw(
+        st.sampled_from([LogPosition(), LogPosition(0, 3), LogPosition(41, 7)])
+    )
     head = GENESIS if start.seq == 0 else draw(st.binary(min_size=32, max_size=32))
     stretch = draw(stretches(start.seq, head, start.parts))
     return Segment(
@@ -103,7 +105,7 @@ def segments(draw: st.DrawFn) -> Segment:
 @given(segments())
 def test_a_segment_is_read_as_it_was_written(segment: Segment) -> None:
     span = segment.span()
-    assert decode(encode(segment), span, "place") == segment
+    assert decode_segment(encode_segment(segment), span, "place") == segment
 
 
 @settings(max_examples=EXAMPLES)
@@ -111,13 +113,13 @@ def test_a_segment_is_read_as_it_was_written(segment: Segment) -> None:
 def test_flipped_and_missing_bytes_are_noticed(
     segment: Segment, data: st.DataObject
 ) -> None:
-    written = encode(segment)
+    written = encode_segment(segment)
     at = data.draw(st.integers(0, len(written) - 1))
     flipped = bytearray(written)
     flipped[at] ^= data.draw(st.integers(1, 255))
     for broken in (bytes(flipped), written[:at], written + b"\0"):
         with pytest.raises(CorruptLog, match=r"place/seg/.* is no sound segment"):
-            decode(broken, segment.span(), "place")
+            decode_segment(broken, segment.span(), "place")
 
 
 def _three() -> Segment:
@@ -131,9 +133,11 @@ def _three() -> Segment:
     return Segment(
         origin=ORIGIN,
         made_us=9,
-        start=Mark(41, 7),
+        start=LogPosition(41, 7),
         link_before=b"b" * 32,
-        stretch=Stretch(rows=rows, links=links, writers={1: b"w" * 16}, blobs_upto=7),
+        stretch=CommitRange(
+            rows=rows, links=links, writers={1: b"w" * 16}, blobs_upto=7
+        ),
     )
 
 
@@ -153,17 +157,19 @@ ROWS, LINKS = _three().stretch.rows, _three().stretch.links
         (_changed(links=LINKS[:1]), "event 43 stands outside"),
         (_changed(writers={}), "does not name its writers"),
         (replace(_three(), link_before=b"x" * 32), "event 42 is not"),
-        (replace(_three(), start=Mark(0, 7)), "does not begin as its run does"),
+        (replace(_three(), start=LogPosition(0, 7)), "does not begin as its run does"),
     ],
 )
 def test_a_segment_whose_parts_disagree_is_refused(segment: Segment, why: str) -> None:
     with pytest.raises(CorruptLog, match=why):
-        decode(encode(segment), segment.span(), "place")
+        decode_segment(encode_segment(segment), segment.span(), "place")
 
 
 def test_a_segment_under_anothers_name_is_refused() -> None:
     with pytest.raises(CorruptLog, match="other events than its name says"):
-        decode(encode(_three()), replace(_three().span(), log=bytes(16)), "place")
+        decode_segment(
+            encode_segment(_three()), replace(_three().span(), log=bytes(16)), "place"
+        )
 
 
 def test_the_links_around_its_commits_are_known() -> None:
@@ -175,10 +181,12 @@ def test_the_links_around_its_commits_are_known() -> None:
 
 @settings(max_examples=EXAMPLES)
 @given(stretches(41, b"b" * 32, 7), st.integers(0, 4))
-def test_what_follows_an_event_is_told_apart(stretch: Stretch, commits: int) -> None:
+def test_what_follows_an_event_is_told_apart(
+    stretch: CommitRange, commits: int
+) -> None:
     seqs = [41, *(seq for seq, _ in stretch.links)]
     seq = seqs[min(commits, len(seqs) - 1)]
-    rest = beyond(stretch, seq)
+    rest = commits_after(stretch, seq)
     assert [row.seq for row in rest.rows] == list(range(seq + 1, seqs[-1] + 1))
     assert [last for last, _ in rest.links] == [last for last in seqs if last > seq]
     assert set(rest.writers) == {row.epoch for row in rest.rows}
@@ -190,16 +198,18 @@ def test_what_follows_an_event_is_told_apart(stretch: Stretch, commits: int) -> 
     st.lists(stretches(0, b"b" * 32, 0), max_size=6),
     st.integers(0, 200),
 )
-def test_neighbours_are_joined_up_to_a_weight(found: list[Stretch], most: int) -> None:
-    together = list(joined(found, most))
+def test_neighbours_are_joined_up_to_a_weight(
+    found: list[CommitRange], most: int
+) -> None:
+    together = list(joined_commits(found, most))
     for what in ("rows", "blobs", "links"):
         assert [x for s in together for x in getattr(s, what)] == [
             x for s in found for x in getattr(s, what)
         ]
-    ends = list(accumulate(weight(stretch) for stretch in found))
+    ends = list(accumulate(commits_bytes(stretch) for stretch in found))
     for stretch in together:
-        assert weight(stretch) <= most or weight(stretch) in {
+        assert commits_bytes(stretch) <= most or commits_bytes(stretch) in {
             end - start for start, end in zip([0, *ends], ends, strict=False)
         }
     for one, other in pairwise(together):
-        assert weight(one) + weight(other) > most
+        assert commits_bytes(one) + commits_bytes(other) > most

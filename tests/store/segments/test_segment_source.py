@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import Event
 from store.segments.place import Place
+from store.segments.segment import SegmentRange
 from store.segments.source import sources
-from store.segments.span import Span
 from store.testing import START_US
-from store.union.source import LogSource, Stretch
+from store.union.source import CommitRange, LocalLogSource
 from tests.store.logs import reopen
 from tests.store.samples import ASIDE
 from tests.store.segments.carried import UNITS, Fickle, carried, local, sending, whole
@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Place:
     return Place.of(f"memory://{tmp_path}")
 
 
-def _told(place: Place) -> tuple[list[str], list[Stretch]]:
+def _told(place: Place) -> tuple[list[str], list[CommitRange]]:
     """What is said of a place, and what its logs give."""
     said: list[str] = []
     found = [whole(source) for source in sources(place, said.append)]
@@ -40,7 +40,7 @@ def test_it_is_the_log_by_name_and_shows_its_last_sign_of_life(
     carried(path, place, EACH)
     (source,) = sources(place)
     with open_reader(path) as reader:
-        assert source.identity == LogSource(reader).identity
+        assert source.identity == LocalLogSource(reader).identity
     assert source.heartbeat is not None
     assert source.heartbeat.at_us == START_US
 
@@ -50,7 +50,7 @@ def test_it_is_read_from_where_one_has_come(
     path: Path, place: Place, unit: int
 ) -> None:
     carried(path, place, EACH)
-    marks = [span.end for span in map(Span.named, place.names("seg")) if span]
+    marks = [span.end for span in map(SegmentRange.named, place.names("seg")) if span]
     (source,) = sources(place)
     after, parts = marks[unit]
     assert whole(source, after, parts) == local(path, after, parts)
@@ -95,7 +95,7 @@ def test_without_its_beginning_a_log_gives_what_follows_what_one_has(
     (source,) = sources(place, said.append)
     assert whole(source).rows == []
     assert "lacks what follows event 0" in said[0]
-    span = Span.named(second)
+    span = SegmentRange.named(second)
     assert span is not None
     assert whole(source, *span.start) == local(path, *span.start)
 

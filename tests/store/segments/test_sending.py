@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.errors import CorruptLog, PlaceAway
 from store.events import Event
-from store.segments import sending as module
-from store.segments.done import finished
+from store.segments import shipping as module
 from store.segments.place import Place
+from store.segments.segment import LogPosition, complete_logs
 from store.segments.source import sources
-from store.segments.span import Mark
-from store.union.source import LogSource
+from store.union.source import LocalLogSource
 from tests.store.logs import reopen
 from tests.store.samples import ASIDE
 from tests.store.segments.carried import (
@@ -54,7 +53,7 @@ def test_what_was_carried_is_merged_as_the_log_itself_would_be(
     (source,) = sources(place)
     assert merge(union, source) == len(local(path).rows)
     with open_reader(path) as reader:
-        assert merge(union, LogSource(reader)) == 0
+        assert merge(union, LocalLogSource(reader)) == 0
     assert merge(union, source) == 0
 
 
@@ -79,17 +78,17 @@ def test_a_place_that_went_away_in_the_middle_gets_the_rest_later(
         waits = one.unshipped_bytes
         with pytest.raises(PlaceAway):
             one.send()
-        assert (one.mark, one.unshipped_bytes) == (Mark(), waits)
+        assert (one.mark, one.unshipped_bytes) == (LogPosition(), waits)
         place.takes = 1
         with pytest.raises(PlaceAway):
             one.send()
         parts = local(path).blobs_upto
-        assert one.mark == Mark(0, parts)
+        assert one.mark == LogPosition(0, parts)
         assert one.unshipped_bytes < waits
     place.takes = 1
     with open_reader(path) as reader:
         rest = sending(reader, place)
-        assert rest.mark == Mark(0, parts)
+        assert rest.mark == LogPosition(0, parts)
         rest.send()
     (source,) = sources(place)
     assert whole(source) == local(path)
@@ -102,9 +101,9 @@ def test_what_waits_is_weighed(path: Path, place: Place) -> None:
         elsewhere = sending(reader, Place.of(f"{place.address}-2"))
         first = elsewhere.measure()
         assert first == everything.rows[0].ts_us
-        assert elsewhere.unshipped_bytes == module.weight(everything)
+        assert elsewhere.unshipped_bytes == module.commits_bytes(everything)
         elsewhere.measure()
-        assert elsewhere.unshipped_bytes == module.weight(everything)
+        assert elsewhere.unshipped_bytes == module.commits_bytes(everything)
         elsewhere.send()
         assert elsewhere.measure() is None
         assert elsewhere.unshipped_bytes == 0
@@ -144,16 +143,16 @@ def test_a_kill_between_rolling_up_and_removing_does_no_harm(
 def test_a_finished_log_says_so_last(path: Path, tmp_path: Path) -> None:
     place = Fickle(str(tmp_path / "place"))
     carried(path, place)
-    assert finished(place) == []
+    assert complete_logs(place) == []
     place.takes = 0
     with open_reader(path) as reader:
         one = sending(reader, place)
         with pytest.raises(PlaceAway):
             one.finish()
-        assert finished(place) == []
+        assert complete_logs(place) == []
         place.takes = 9
         done = one.finish()
-    assert finished(place) == [done]
+    assert complete_logs(place) == [done]
     end = local(path)
     assert (done.run_id, done.shard, done.last_seq) == ("r1", SHARD, end.rows[-1].seq)
     assert done.link == end.links[-1][1].hex()
@@ -171,7 +170,7 @@ def test_a_log_that_was_taken_up_again_ends_later(path: Path, place: Place) -> N
     asyncio.run(go_on())
     with open_reader(path) as reader:
         done = sending(reader, place).finish()
-    assert finished(place) == [done]
+    assert complete_logs(place) == [done]
 
 
 def test_a_last_word_of_other_bytes_is_told_and_passed_over(
@@ -182,7 +181,7 @@ def test_a_last_word_of_other_bytes_is_told_and_passed_over(
     with open_reader(path) as reader:
         done = sending(reader, place).finish()
     said: list[str] = []
-    assert finished(place, said.append) == [done]
+    assert complete_logs(place, said.append) == [done]
     (told,) = said
     assert "aa-000000000001.json does not say which log came to its end" in told
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.errors import PlaceAway
-from store.segments import sending as module
+from store.segments import shipping as module
 from store.segments.source import sources
 from tests.store.logs import create, reopen
 from tests.store.segments.carried import UNITS, Fickle, local, sending, whole

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from store.errors import Unshipped
+from store.log.sqlite import SqliteLog
 from store.segments import shipping as module
-from store.segments.done import finished
+from store.segments.segment import complete_logs
 from store.segments.shipping import Shipper
 from store.segments.source import sources
-from store.sqlite import SqliteLog
 from store.testing import FakeClock
 from tests.store.logs import create
 from tests.store.segments.carried import SHARD, UNITS, Fickle, local, whole
@@ -194,10 +194,10 @@ def test_a_finished_log_says_so_in_the_place(path: Path) -> None:
             last = await stand.append(*range(len(UNITS)))
             stand.place.takes = 1
             assert not await stand.shipper.finish()
-            assert finished(stand.place) == []
+            assert complete_logs(stand.place) == []
             stand.place.takes = 99
             assert await stand.shipper.finish()
-            assert [done.last_seq for done in finished(stand.place)] == [last]
+            assert [done.last_seq for done in complete_logs(stand.place)] == [last]
 
     asyncio.run(main())
 

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.segments.span import Mark, Span, leading_on
+from store.segments.segment import LogPosition, SegmentRange, contiguous_from
 
 LOG = bytes(range(16))
 
 
-def _span(start: Mark, end: Mark, *, is_rolled: bool = False) -> Span:
-    return Span(log=LOG, start=start, end=end, is_rolled=is_rolled)
+def _span(
+    start: LogPosition, end: LogPosition, *, is_rolled: bool = False
+) -> SegmentRange:
+    return SegmentRange(log=LOG, start=start, end=end, is_rolled=is_rolled)
 
 
 _NUMBERS = st.integers(0, 10**12 - 1)
@@ -27,8 +29,10 @@ def test_a_span_is_read_from_its_name(
 ) -> None:
     first, last = sorted((before, after))
     fewer, most = sorted((parts, more))
-    span = _span(Mark(first, fewer), Mark(last, most), is_rolled=is_rolled)
-    held = Span.named(span.name)
+    span = _span(
+        LogPosition(first, fewer), LogPosition(last, most), is_rolled=is_rolled
+    )
+    held = SegmentRange.named(span.name)
     if span.start == span.end or first + 1 >= 10**12:
         assert held is None
     else:
@@ -48,18 +52,18 @@ def test_a_span_is_read_from_its_name(
     ],
 )
 def test_other_names_are_of_no_span(name: str) -> None:
-    assert Span.named(name) is None
+    assert SegmentRange.named(name) is None
 
 
 @st.composite
-def _cuts(draw: st.DrawFn) -> list[Span]:
+def _cuts(draw: st.DrawFn) -> list[SegmentRange]:
     """One log up to event and part 6, cut in its own way."""
-    marks = [Mark(), Mark(6, 6)]
+    marks = [LogPosition(), LogPosition(6, 6)]
     for _ in range(draw(st.integers(0, 5))):
         low = draw(st.sampled_from(marks[:-1]))
         high = marks[marks.index(low) + 1]
         marks.append(
-            Mark(
+            LogPosition(
                 draw(st.integers(low.seq, high.seq)),
                 draw(st.integers(low.parts, high.parts)),
             )
@@ -68,7 +72,7 @@ def _cuts(draw: st.DrawFn) -> list[Span]:
     return [_span(start, end) for start, end in pairwise(marks)]
 
 
-def _furthest(spans: Sequence[Span], mark: Mark) -> Mark:
+def _furthest(spans: Sequence[SegmentRange], mark: LogPosition) -> LogPosition:
     """By trying all of them, over and over."""
     for _ in spans:
         for span in spans:
@@ -79,12 +83,14 @@ def _furthest(spans: Sequence[Span], mark: Mark) -> Mark:
 
 @given(_cuts(), _cuts(), st.data())
 def test_segments_lead_on_as_far_as_there_is_no_gap(
-    one: list[Span], other: list[Span], data: st.DataObject
+    one: list[SegmentRange], other: list[SegmentRange], data: st.DataObject
 ) -> None:
     spans = data.draw(st.permutations([*one, *other]))
     kept = spans[: data.draw(st.integers(0, len(spans)))]
-    mark = reached = data.draw(st.sampled_from([Mark(), Mark(2, 1), Mark(6, 6)]))
-    for span in leading_on(kept, mark):
+    mark = reached = data.draw(
+        st.sampled_from([LogPosition(), LogPosition(2, 1), LogPosition(6, 6)])
+    )
+    for span in contiguous_from(kept, mark):
         assert reached.reaches(span.start)
         assert not reached.reaches(span.end)
         reached = reached.joined(span.end)
@@ -92,8 +98,8 @@ def test_segments_lead_on_as_far_as_there_is_no_gap(
 
 
 def test_a_large_segment_is_read_instead_of_the_small_ones_it_holds() -> None:
-    small = [_span(Mark(n, n), Mark(n + 1, n + 1)) for n in range(8)]
-    large = _span(Mark(), Mark(8, 8), is_rolled=True)
-    assert leading_on([*small, large], Mark()) == [large]
-    assert leading_on([*small, large], Mark(7, 7)) == [large]
-    assert leading_on([*small, large], Mark(8, 8)) == []
+    small = [_span(LogPosition(n, n), LogPosition(n + 1, n + 1)) for n in range(8)]
+    large = _span(LogPosition(), LogPosition(8, 8), is_rolled=True)
+    assert contiguous_from([*small, large], LogPosition()) == [large]
+    assert contiguous_from([*small, large], LogPosition(7, 7)) == [large]
+    assert contiguous_from([*small, large], LogPosition(8, 8)) == []

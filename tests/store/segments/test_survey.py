@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import Entry, Event, RunCancelled, RunDrained
 from store.segments.place import Place
-from store.segments.survey import CarriedLog, survey
+from store.segments.source import ShippedLog, survey
 from store.slices import Slices
 from store.testing import START_US
-from store.union.source import LogSource
+from store.union.source import LocalLogSource
 from tests.store.logs import reopen
 from tests.store.segments.carried import SHARD, UNITS, carried, local, sending
 
@@ -23,7 +23,7 @@ def place(tmp_path: Path) -> Place:
     return Place.of(f"memory://{tmp_path}")
 
 
-def _only(place: Place) -> CarriedLog:
+def _only(place: Place) -> ShippedLog:
     (found,) = survey(place).logs
     return found
 
@@ -35,7 +35,7 @@ def test_a_log_is_told_by_how_far_it_leads_and_whether_that_is_its_end(
     carried(path, place, (2, 5))
     found = _only(place)
     with open_reader(path) as reader:
-        log = LogSource(reader).identity.log.hex()
+        log = LocalLogSource(reader).identity.log.hex()
     assert (found.log, found.run_id, str(found.slices)) == (log, "r1", SHARD.slices)
     assert (found.events, found.carried_us) == (local(path).rows[-1].seq, START_US)
     assert not found.has_ended

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.task import TaskDraft, TaskState
-from store.union.claims import Precedence, best
+from store.union.folding import Precedence, best_claim
 from tests.store.samples import task
 
 REPLIES = {
@@ -49,7 +49,7 @@ def _logs(draw: st.DrawFn) -> dict[bytes, tuple[TaskDraft, int]]:
 
 def _best(logs: dict[bytes, tuple[TaskDraft, int]], order: list[bytes]) -> TaskDraft:
     """The row, where the logs were merged in *order*."""
-    return best(
+    return best_claim(
         {part: logs[log][0] for part, log in enumerate(order, 1)},
         REPLIES,
         {part: logs[log][1] for part, log in enumerate(order, 1) if logs[log][1]},

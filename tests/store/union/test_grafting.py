@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.connect import connect, open_reader
+from store.database import connect, open_reader
 from store.events import Entry, Event, TaskCompleted, TasksPlanned
-from store.manifest import manifest_bytes, planned_tasks
-from store.reading import last_seq
-from store.status import status
+from store.read.status import status
+from store.tables import last_seq
+from store.task import manifest_bytes, planned_tasks
 from store.union import folding, source
-from store.union.source import LogSource
+from store.union.source import LocalLogSource
 from store.verify import verify
 from tests.store.samples import courses, plan, reply, started, task
 from tests.store.union.union_logs import (
@@ -78,7 +78,7 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
             for i, part in enumerate(parts)
         ]
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(folding, "fold", none_folded)
+            patched.setattr(folding, "fold_part", none_folded)
             patched.setattr(source, "STRETCH_ROWS", 3)
             taken_over = union_of(folder / "union.db", logs)
         with open_reader(taken_over) as reader:
@@ -88,7 +88,7 @@ def test_what_is_taken_over_is_what_folding_it_comes_to(
         folded = folder / "folded.db"
         for log in logs:
             with open_reader(log) as reader:
-                merge(folded, Beginning(LogSource(reader), last_seq(reader)))
+                merge(folded, Beginning(LocalLogSource(reader), last_seq(reader)))
         assert outcome(folded) == outcome(taken_over)
 
 
@@ -123,7 +123,7 @@ def test_a_log_is_taken_over_whole_or_not_at_all(
     )
     union = tmp_path / "union.db"
     with monkeypatch.context() as patched:
-        patched.setattr("store.union.grafting.Graft.write", none_folded)
+        patched.setattr("store.union.parts.Graft.write", none_folded)
         with pytest.raises(pytest.fail.Exception):
             union_of(union, [log])
     with open_reader(union) as reader:

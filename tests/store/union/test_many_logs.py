@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import Reader, open_reader
+from store.database import LogReader, open_reader
+from store.read.live import union_progress
 from store.runs import RunFolder
-from store.union.standing import standing
 from tests.store.union.union_logs import shard_log, shard_started
 
 
@@ -40,7 +40,7 @@ def test_more_logs_are_merged_than_files_may_be_open(tmp_path: Path) -> None:
     assert again is not None
     assert (again.logs, again.events) == (20, 0)
     with open_reader(folder.log) as reader:
-        stand = standing(reader)
+        stand = union_progress(reader)
     assert stand is not None
     assert not stand.missing
 
@@ -53,13 +53,13 @@ def test_a_look_that_finds_nothing_new_opens_each_log_once(
     folder.refresh()
     opened: list[Path] = []
 
-    def open_counted(path: Path) -> Reader:
+    def open_counted(path: Path) -> LogReader:
         opened.append(path)
         return open_reader(path)
 
     for name in (
         "store.union.source.open_reader",
-        "store.union.refreshing.open_reader",
+        "store.union.merging.open_reader",
     ):
         monkeypatch.setattr(name, open_counted)
     again = folder.refresh()

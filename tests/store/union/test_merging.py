@@ -11,9 +11,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import Entry, Event
-from store.union.source import LogSource
+from store.union.source import LocalLogSource
 from store.verify import verify
 from tests.store.samples import courses
 from tests.store.union.union_logs import (
@@ -75,7 +75,9 @@ def test_a_union_does_not_depend_on_the_pieces_that_logs_arrive_in(
             shard_log(folder, f"{i}-2", [shard_started(i, 2)], *[[e] for e in part[1:]])
             for i, part in enumerate(parts)
         ]
-        sources = [LogSource(opened.enter_context(open_reader(log))) for log in logs]
+        sources = [
+            LocalLogSource(opened.enter_context(open_reader(log))) for log in logs
+        ]
         pieces = folder / "pieces.db"
         for upto in range(1, max(map(last_seq, logs)) + step, step):
             for source in sources:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from store.chain import EventRow
-from store.connect import Reader, open_reader
+from store.database import LogReader, open_reader
 from store.errors import CorruptLog
-from store.fold import OneTask
-from store.union.numbering import Numbers
+from store.fold import TaskEvent
+from store.log.integrity import EventRow
+from store.union.numbering import TaskNumbers
 from tests.store.samples import plan, task
 from tests.store.union.union_logs import shard_log, shard_started, union_of
 
@@ -21,7 +21,7 @@ SECOND = 2
 
 
 @pytest.fixture
-def union(tmp_path: Path) -> Iterator[Reader]:
+def union(tmp_path: Path) -> Iterator[LogReader]:
     """Two logs, a task each: both of them call it 1."""
     logs = [
         shard_log(
@@ -39,25 +39,25 @@ def row(facts: bytes) -> EventRow:
     return EventRow(3, 3, 1, "task_completed", 1, 1, 1, None, 0, 0, facts, None)
 
 
-@pytest.mark.parametrize("kind", OneTask.__args__)
+@pytest.mark.parametrize("kind", TaskEvent.__args__)
 def test_facts_about_one_task_begin_with_its_number(kind: type) -> None:
     assert fields(kind)[0].name == "task"
 
 
 def test_only_the_number_changes_and_what_a_later_siftlog_knows_stays(
-    union: Reader,
+    union: LogReader,
 ) -> None:
     rest = b',"attempt":1,"unparsed":null,"later":{"task":1}}'
     stored = row(b'{"task":1' + rest)
-    task, facts = Numbers(union, SECOND, [stored], tasks=2).of_one(stored, 1)
+    task, facts = TaskNumbers(union, SECOND, [stored], tasks=2).of_one(stored, 1)
     assert facts == b'{"task":2' + rest
     assert task == 2
 
 
 def test_facts_about_another_task_than_their_row_says_are_refused(
-    union: Reader,
+    union: LogReader,
 ) -> None:
     stored = row(b'{"task":12,"attempt":1,"unparsed":null}')
-    numbers = Numbers(union, SECOND, [stored], tasks=2)
+    numbers = TaskNumbers(union, SECOND, [stored], tasks=2)
     with pytest.raises(CorruptLog, match="event 3 of a log is not about task 1, as"):
         numbers.of_one(stored, 1)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import TasksReopened
-from store.status import status
+from store.read.status import status
 from tests.store.samples import completed, plan, started, task
 from tests.store.samples import reply as answer
 from tests.store.union.union_logs import outcome, shard_log, shard_started, union_of

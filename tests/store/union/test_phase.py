@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from store.events import LimitObserved
-from store.run_state import RunState
+from store.fold_state import RunState
 from store.slices import Slices
-from store.union.phase import Part, limits_of, whole
+from store.union.parts import PartState, limits_of, whole_state
 from tests.store.samples import ASIDE
 
 LIMIT = next(event for event in ASIDE if isinstance(event, LimitObserved))
 
 
-def _half(index: int, phase: str, limit: LimitObserved = LIMIT, **of: object) -> Part:
+def _half(
+    index: int, phase: str, limit: LimitObserved = LIMIT, **of: object
+) -> PartState:
     state = replace(RunState(), phase=phase, **of)  # type: ignore[arg-type]
-    return Part(
+    return PartState(
         log=bytes([index]),
         slices=Slices.of(index, 2),
         state=state,
@@ -26,17 +28,17 @@ def _half(index: int, phase: str, limit: LimitObserved = LIMIT, **of: object) ->
 def test_a_run_is_paused_when_all_that_work_are() -> None:
     held = _half(0, "run_started", paused_by="a person")
     free = _half(1, "run_started")
-    assert whole([held, free], 0).paused_by is None
+    assert whole_state([held, free], 0).paused_by is None
     also = _half(1, "run_started", paused_by="a person")
-    assert whole([held, also], 0).paused_by == "a person"
-    assert whole([held, _half(1, "run_finished")], 0).paused_by == "a person"
+    assert whole_state([held, also], 0).paused_by == "a person"
+    assert whole_state([held, _half(1, "run_finished")], 0).paused_by == "a person"
 
 
 def test_a_plan_is_at_its_end_when_that_of_every_slice_is() -> None:
     parts = [_half(i, "run_finished", exhausted=True, phase_us=5 - i) for i in (0, 1)]
-    assert not whole(parts[:1], 0).exhausted
-    assert whole(parts, 0).exhausted
-    assert whole(parts, 0).phase_us == 5
+    assert not whole_state(parts[:1], 0).exhausted
+    assert whole_state(parts, 0).exhausted
+    assert whole_state(parts, 0).phase_us == 5
 
 
 def test_limits_add_up_over_those_at_work_and_one_without_frees_all() -> None:

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from store.connect import open_reader
+from store.database import open_reader
 from store.events import LimitObserved, TasksReopened
-from store.union.source import LogSource
+from store.union.source import LocalLogSource
 from tests.store.samples import ASIDE, completed, plan, started, task
 from tests.store.samples import reply as answer
 from tests.store.union.union_logs import (
@@ -42,7 +42,9 @@ def test_repeats_are_counted_once_and_limits_kept_piece_by_piece(
     ]  # fmt: skip
     union = tmp_path / "union.db"
     with ExitStack() as opened:
-        sources = [LogSource(opened.enter_context(open_reader(log))) for log in logs]
+        sources = [
+            LocalLogSource(opened.enter_context(open_reader(log))) for log in logs
+        ]
         for upto in range(1, max(map(last_seq, logs)) + 1):
             for source in sources:
                 merge(union, Beginning(source, upto))

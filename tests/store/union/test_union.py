@@ -9,21 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from store.connect import Reader, connect, open_reader
+from store.database import LogReader, connect, open_reader
 from store.errors import CorruptLog, StoreError
 from store.events import Entry, Event, RunFinished, TaskCompleted, TasksReopened
-from store.lock import WriterLock
-from store.moment import moment_of
-from store.prefix import Prefix
-from store.reading import reply, tasks_numbered
-from store.runs import RunFolder
-from store.status import status
+from store.read.live import union_progress
+from store.read.status import status
+from store.read.usage import spending
+from store.runs import RunFolder, WriterLock
+from store.scoring import families
+from store.tables import reply, tasks_numbered
 from store.task import TaskState
-from store.union.finding import find
-from store.union.source import LogSource
-from store.union.standing import standing
+from store.time_travel import LogPrefix, moment_of
+from store.union.numbering import find_answers
+from store.union.source import LocalLogSource
 from store.verify import verify
-from store.views import families, spending
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import edit, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
@@ -57,7 +56,7 @@ def adopted(number: int, body: bytes, origin: str) -> tuple[Entry | Event, ...]:
     )
 
 
-def first_task(reader: Reader) -> tuple[TaskState, bytes | None, float | None]:
+def first_task(reader: LogReader) -> tuple[TaskState, bytes | None, float | None]:
     """State, reply and cost."""
     (row,) = tasks_numbered(reader, [1])
     stored = reply(reader, 1)
@@ -85,7 +84,7 @@ def test_an_answer_counts_once_and_is_paid_as_often_as_it_was(tmp_path: Path) ->
         # the lower attempt is the one that counts, whenever it comes
         assert first_task(reader) == (TaskState.COMPLETED, b"paid", 0.75)
         assert spending(reader).spent_usd == 0.75
-        stand, seen = standing(reader), status(reader)
+        stand, seen = union_progress(reader), status(reader)
     assert stand is not None
     assert (stand.repeated, seen.tasks.planned, seen.tasks.completed) == (1, 1, 1)
     assert (seen.attempts.started, seen.attempts.answered) == (3, 2)
@@ -110,7 +109,7 @@ def test_merging_again_and_late_pieces_change_nothing_that_was_said(
     for upto in range(2, 12):
         for log in logs:
             with open_reader(log) as reader:
-                merge(union, Beginning(LogSource(reader), upto))
+                merge(union, Beginning(LocalLogSource(reader), upto))
     assert outcome(union) == whole
     with open_reader(union) as reader:
         assert verify(reader).is_sound
@@ -128,8 +127,8 @@ def test_what_was_adopted_is_counted_where_it_was_paid_for(
         tmp_path, "0-1", [shard_started(0, 1), placed(0)], [started(1)], PAID
     )
     with open_reader(union_of(tmp_path / "known.db", [first])) as reader:
-        (found,) = find(reader, [NAME])
-        assert find(reader, [("ask", "item-9", "m-large", 1)]) == [None]
+        (found,) = find_answers(reader, [NAME])
+        assert find_answers(reader, [("ask", "item-9", "m-large", 1)]) == [None]
     assert found is not None
     assert (found.body, found.request_sha256) == (b"paid", f"{1:032x}{1:032x}")
     second = shard_log(
@@ -140,8 +139,8 @@ def test_what_was_adopted_is_counted_where_it_was_paid_for(
     union = union_of(tmp_path / "union.db", [logs[i] for i in order])
     with open_reader(union) as reader:
         assert first_task(reader) == (TaskState.COMPLETED, b"paid", 0.25)
-        seen, stand = status(reader), standing(reader)
-        (known,) = find(reader, [NAME])
+        seen, stand = status(reader), union_progress(reader)
+        (known,) = find_answers(reader, [NAME])
     assert (seen.attempts.started, seen.attempts.answered, seen.attempts.cached) == (
         1,
         1,
@@ -153,7 +152,9 @@ def test_what_was_adopted_is_counted_where_it_was_paid_for(
     # should the log that paid be gone, the copy is as good, and names it
     with open_reader(union_of(tmp_path / "copy.db", [second])) as reader:
         assert first_task(reader) == (TaskState.COMPLETED, b"paid", 0.0)
-        assert [copy and copy.origin for copy in find(reader, [NAME])] == [found.origin]
+        assert [copy and copy.origin for copy in find_answers(reader, [NAME])] == [
+            found.origin
+        ]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -194,7 +195,7 @@ def test_a_task_that_a_person_had_asked_again_has_the_later_answer(
     union = union_of(tmp_path / "open.db", [logs[i] for i in order])
     with open_reader(union) as reader:
         assert first_task(reader)[:2] == (TaskState.QUEUED, None)
-        assert find(reader, [NAME]) == [None]
+        assert find_answers(reader, [NAME]) == [None]
     asked_again = shard_log(
         tmp_path, "1-2", [shard_started(0, 2), placed(0)], adopted(1, b"paid", "w:1"),
         [TasksReopened(tasks=[1], by="a person")], [started(1, 2)],
@@ -225,7 +226,7 @@ def test_a_run_has_ended_when_each_of_its_slices_has(tmp_path: Path) -> None:
     rest = shard_log(tmp_path, "0-1", [shard_started(0, 1), placed(0, 1)], [FINISHED])
     union = union_of(tmp_path / "union.db", [half])
     with open_reader(union) as reader:
-        seen, stand = status(reader), standing(reader)
+        seen, stand = status(reader), union_progress(reader)
     assert seen.signs.phase == "run_drained"
     assert seen.why is not None
     assert "512 of 1024 slices have not been started" in seen.why
@@ -254,7 +255,7 @@ def test_the_past_of_a_union_is_what_it_said_then(tmp_path: Path) -> None:
         seq = status(reader).last_seq
     union_of(union, logs[1:])
     assert outcome(union) != before
-    with Prefix(union) as prefix, open_reader(union) as reader:
+    with LogPrefix(union) as prefix, open_reader(union) as reader:
         prefix.move_to(moment_of(reader, seq))
         with prefix.open_reader() as past:
             assert first_task(past)[0] is TaskState.COMPLETED
@@ -320,7 +321,7 @@ def test_a_merge_that_is_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     union = tmp_path / "union.db"
     with open_reader(log) as reader:
-        merge(union, Beginning(LogSource(reader), 3))
+        merge(union, Beginning(LocalLogSource(reader), 3))
     with closing(connect(union)) as conn:
         conn.execute("PRAGMA user_version = 7")  # as a crash leaves a WAL behind
     whole = outcome(union_of(tmp_path / "whole.db", [log]))

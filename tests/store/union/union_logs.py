@@ -8,15 +8,13 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from store.connect import connect, open_reader
+from store.database import SQL, connect, open_reader
 from store.events import Entry, Event, RunStarted
-from store.reading import reply
-from store.shard import Shard
-from store.slices import Slices
-from store.statements import SQL
+from store.slices import Shard, Slices
+from store.tables import reply
 from store.union import merging
 from store.union.merging import Merger
-from store.union.source import LogIdentity, LogSource, Source, Stretch
+from store.union.source import CommitRange, LocalLogSource, LogIdentity, UnionSource
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
 
@@ -35,28 +33,28 @@ def union_of(path: Path, logs: Iterable[Path]) -> Path:
     """The union of *logs*, merged in their order."""
     for log in logs:
         with open_reader(log) as reader:
-            merge(path, LogSource(reader))
+            merge(path, LocalLogSource(reader))
     return path
 
 
-def merge(path: Path, source: Source) -> int:
+def merge(path: Path, source: UnionSource) -> int:
     is_new = not path.exists()
     with closing(connect(path)) as conn:
         if is_new:
-            merging.create(conn, path, source.identity, owner="tester")
+            merging.create_union(conn, path, source.identity, owner="tester")
         return Merger(conn, path).merge(source)
 
 
 class Beginning:
     """A log of which only the first events have arrived."""
 
-    def __init__(self, source: LogSource, upto: int) -> None:
+    def __init__(self, source: LocalLogSource, upto: int) -> None:
         self.identity: LogIdentity = source.identity
         self.heartbeat = None
         self._source = source
         self._upto = upto
 
-    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[Stretch]:
+    def stretches(self, after: int, blobs_after: int = 0) -> Iterator[CommitRange]:
         """Its commits one by one, up to the last that has arrived."""
         for whole in self._source.stretches(after, blobs_after):
             at = after

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from tests.processes import environment, siftlog
 from tests.store.logs import written
 from tests.store.samples import RUN_STARTED
-from tui.cli import watch as module
-from tui.cli.watch import watch
-from tui.drawing.palette import DARK, MONOCHROME
+from tui import watch as module
+from tui.render.colours import DARK, MONOCHROME
+from tui.watch import watch
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from rich.cells import get_character_cell_size
 from textual.content import Content
 from textual.geometry import Region
 
-from tui.drawing.changes import changes
+from tui.widgets.panel import changes
 
 WIDTH = 40
 LINES = st.lists(

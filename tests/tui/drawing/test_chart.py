@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.drawing.chart import bar, bucketed, course, curve
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.charts import bar, bucketed, course, curve
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
 
 GLYPHS = st.sampled_from([UNICODE, ASCII])
 VALUES = st.lists(st.none() | st.floats(0, 1e12), max_size=300)

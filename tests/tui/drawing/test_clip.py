@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.hostile import HOSTILE, MARKS
-from tui.drawing.clip import clip, one_line
+from tui.render.layout import clip, one_line
 
 
 @given(st.text(max_size=200) | st.sampled_from(HOSTILE), st.integers(0, 60))

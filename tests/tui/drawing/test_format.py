@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.drawing.format import UNKNOWN, amount, count, duration, latency, money, percent
+from tui.render.format import UNKNOWN, amount, count, duration, latency, money, percent
 
 
 def test_what_is_unknown_is_never_zero() -> None:

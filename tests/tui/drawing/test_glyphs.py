@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from store.query import parse_query
 from store.task import TaskState
-from tui.drawing.glyphs import ASCII, STATE_WORDS, UNICODE, Glyphs, glyphs_for
+from tui.render.glyphs import ASCII, STATE_WORDS, UNICODE, Glyphs, glyphs_for
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])

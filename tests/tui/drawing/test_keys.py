@@ -8,7 +8,7 @@ from textual.app import App
 from textual.binding import ActiveBinding, Binding
 from textual.widget import Widget
 
-from tui.drawing.keys import CONTROL, Key, help_lines, keys_of, line_of_keys
+from tui.widgets.keys import CONTROL, Key, help_lines, keys_of, line_of_keys
 
 APP: App[None] = App()
 WIDGET = Widget()

@@ -8,8 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from tui.drawing.no_colours import NoColours
-from tui.drawing.palette import PALETTES
+from tui.render.colours import COLOUR_THEMES, NoColours
 
 GROUND = Color(0, 0, 0)
 COLOURS = st.none() | st.sampled_from(["#000000", "#d0d0d0", "red", "default"])
@@ -36,7 +35,7 @@ def test_no_colour_is_left(
 def test_what_stands_on_a_ground_of_its_own_is_reversed_in_every_theme_of_ours() -> (
     None
 ):
-    for palette in PALETTES:
+    for palette in COLOUR_THEMES:
         is_dark = palette.is_dark
         for ground, is_marked in (
             (palette.background, False),

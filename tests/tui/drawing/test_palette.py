@@ -9,13 +9,13 @@ import pytest
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
 
-from tui.drawing.palette import (
+from tui.render.colours import (
+    COLOUR_THEMES,
     CONTRAST,
     DARK,
     LIGHT,
     MONOCHROME,
-    PALETTES,
-    Palette,
+    ColourTheme,
     state_variables,
 )
 
@@ -98,8 +98,8 @@ def test_the_formulas_know_black_white_and_red() -> None:
     assert _lab("#ff0000", "normal") == pytest.approx((53.24, 80.09, 67.2), abs=0.1)
 
 
-@pytest.mark.parametrize("palette", PALETTES, ids=lambda palette: palette.name)
-def test_every_state_can_be_read_on_its_ground(palette: Palette) -> None:
+@pytest.mark.parametrize("palette", COLOUR_THEMES, ids=lambda palette: palette.name)
+def test_every_state_can_be_read_on_its_ground(palette: ColourTheme) -> None:
     for colour in (*astuple(palette.states), palette.accent, palette.foreground):
         assert _contrast(colour, palette.background) >= 4.5
     assert _contrast(palette.foreground, palette.background) >= 7
@@ -108,7 +108,7 @@ def test_every_state_can_be_read_on_its_ground(palette: Palette) -> None:
 
 @pytest.mark.parametrize("vision", MACHADO)
 @pytest.mark.parametrize("palette", COLOURED, ids=lambda palette: palette.name)
-def test_any_two_states_differ_for_every_eye(palette: Palette, vision: str) -> None:
+def test_any_two_states_differ_for_every_eye(palette: ColourTheme, vision: str) -> None:
     seen = [_lab(colour, vision) for colour in astuple(palette.states)]
     assert min(_distance(a, b) for a, b in combinations(seen, 2)) >= 20
 
@@ -135,7 +135,7 @@ def test_a_theme_that_is_not_ours_has_a_colour_for_every_state(name: str) -> Non
 
 def test_a_theme_of_ours_brings_its_own_colours() -> None:
     app: App[None] = App()
-    for palette in PALETTES:
+    for palette in COLOUR_THEMES:
         app.register_theme(palette.theme())
     app.theme = LIGHT.name
     assert app.get_css_variables()["state-failed"] == LIGHT.states.failed

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.drawing.format import amount
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.drawing.plot import LABEL, Axis, columns_in, nice_top, plot
-from tui.drawing.room import Room
+from tui.render.charts import LABEL, PlotAxis, columns_in, nice_top, plot
+from tui.render.format import amount
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.layout import Room
 
 NOON = 29_453_760 + 720
 """Minutes from 1970 to 2026-01-01 12:00 UTC."""
@@ -25,7 +25,7 @@ def drawn(
     cursor: int | None = None,
     flagged: frozenset[int] = frozenset(),
 ) -> list[str]:
-    axis = Axis(
+    axis = PlotAxis(
         first=NOON, width=width, count=len(values), cursor=cursor, flagged=flagged
     )
     return plot(values, axis, room, amount, ceiling or []).plain.split("\n")

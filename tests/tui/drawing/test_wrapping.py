@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.hostile import HOSTILE
-from tui.drawing.wrapping import SHOWN, wrapped
+from tui.render.layout import SHOWN, wrapped
 
 
 def _lines(text: str, cells: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.lists.matches import next_match
+from tui.widgets.task_list import next_match
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.lists.pages import Ask, Move, Pages, Viewport
+from tui.widgets.scrolling import CursorMove, PageRequest, Pages, Viewport
 
 
 def _read(pages: Pages[str], first: int, last: int, *, is_upward: bool = False) -> int:
@@ -152,13 +152,13 @@ def test_memory_is_bounded_and_the_view_is_always_whole(
         assert len(pages._held) <= 4
 
 
-MOVES = st.sampled_from(Move)
+MOVES = st.sampled_from(CursorMove)
 HEIGHT = 7
 
 
 @given(st.lists(MOVES, max_size=50), st.integers(1, 100), st.integers(1, 30))
 def test_the_cursor_is_always_a_row_in_view(
-    moves: list[Move], count: int, height: int
+    moves: list[CursorMove], count: int, height: int
 ) -> None:
     viewport = Viewport()
     for move in moves:
@@ -174,12 +174,12 @@ def _bigger(numbers: Sequence[int], added: set[int]) -> list[int]:
 
 @given(st.lists(MOVES | st.sets(st.integers(0, 500), min_size=1), max_size=30))
 def test_no_insertion_moves_the_row_under_the_cursor(
-    course: list[Move | set[int]],
+    course: list[CursorMove | set[int]],
 ) -> None:
     numbers: list[int] = list(range(100, 140))
     viewport = Viewport()
     for step in course:
-        if isinstance(step, Move):
+        if isinstance(step, CursorMove):
             viewport = viewport.moved(step, len(numbers), HEIGHT)
             continue
         before, line = numbers[viewport.cursor], viewport.cursor - viewport.top
@@ -206,18 +206,18 @@ def test_growing_at_the_end_moves_nothing(more: list[int], data: st.DataObject) 
 @pytest.mark.parametrize(
     ("move", "viewport"),
     [
-        (Move.DOWN, Viewport(21, 15)),
-        (Move.UP, Viewport(19, 15)),
-        (Move.HALF_DOWN, Viewport(23, 17)),
-        (Move.HALF_UP, Viewport(17, 15)),
-        (Move.PAGE_DOWN, Viewport(26, 20)),
-        (Move.PAGE_UP, Viewport(14, 14)),
-        (Move.FIRST, Viewport(0, 0)),
-        (Move.LAST, Viewport(99, 93)),
+        (CursorMove.DOWN, Viewport(21, 15)),
+        (CursorMove.UP, Viewport(19, 15)),
+        (CursorMove.HALF_DOWN, Viewport(23, 17)),
+        (CursorMove.HALF_UP, Viewport(17, 15)),
+        (CursorMove.PAGE_DOWN, Viewport(26, 20)),
+        (CursorMove.PAGE_UP, Viewport(14, 14)),
+        (CursorMove.FIRST, Viewport(0, 0)),
+        (CursorMove.LAST, Viewport(99, 93)),
     ],
 )
 def test_every_key_moves_the_cursor_and_scrolls_as_little_as_it_can(
-    move: Move, viewport: Viewport
+    move: CursorMove, viewport: Viewport
 ) -> None:
     assert Viewport(20, 15).moved(move, 100, HEIGHT) == viewport
 
@@ -233,7 +233,7 @@ def test_a_row_that_is_gone_leaves_the_cursor_where_it_is() -> None:
 
 def test_asks_follow_each_other_without_gaps() -> None:
     pages = _pages(35)
-    asks: list[Ask] = []
+    asks: list[PageRequest] = []
     while ask := pages.wanted(0, 35):
         asks.append(ask)
         pages.put(ask, {})

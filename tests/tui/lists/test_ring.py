@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.views import Stretch
+from store.read.history import SeqRange
 from tests.tui.fake_events import PER_DAY, event
-from tui.lists.ring import Ring, day_of, one_of, thinned
+from tui.sources.events import EventWindow, day_of, one_of, thinned
 
 LAST = 4_000
 SIZE = 50
@@ -22,7 +22,7 @@ def test_what_is_read_at_either_end_leaves_no_gap(
 ) -> None:
     """Of every *share*th event, as a filter would have it, in any order of reading."""
     share = 1 + begin % 7
-    ring = Ring.at(begin, size=SIZE)
+    ring = EventWindow.at(begin, size=SIZE)
     for is_backward, length, _ in steps:
         before = ring
         if is_backward:
@@ -54,7 +54,7 @@ def test_what_is_read_at_either_end_leaves_no_gap(
 
 
 def test_the_date_stands_where_the_day_changes() -> None:
-    ring = Ring.at(PER_DAY - 2).with_newer(
+    ring = EventWindow.at(PER_DAY - 2).with_newer(
         [event(seq) for seq in range(PER_DAY - 1, PER_DAY + 2)], PER_DAY + 1
     )
     assert [line.day for line in ring.lines] == ["2026-01-01", "2026-01-02", ""]
@@ -63,12 +63,12 @@ def test_the_date_stands_where_the_day_changes() -> None:
 
 
 def test_the_ends_say_what_is_left_to_be_read() -> None:
-    ring = Ring.at(10)
-    assert (ring.older, ring.newer(30)) == (Stretch(1, 10), Stretch(11, 30))
+    ring = EventWindow.at(10)
+    assert (ring.older, ring.newer(30)) == (SeqRange(1, 10), SeqRange(11, 30))
     ring = ring.with_older([], 4).with_newer([], 12)
-    assert (ring.older, ring.newer(30)) == (Stretch(1, 3), Stretch(13, 30))
-    assert not len(Ring.at(0).older)
-    assert not len(Ring.at(30).newer(30))
+    assert (ring.older, ring.newer(30)) == (SeqRange(1, 3), SeqRange(13, 30))
+    assert not len(EventWindow.at(0).older)
+    assert not len(EventWindow.at(30).newer(30))
 
 
 @given(st.floats(0.001, 1e9), st.floats(0.5, 1e6))

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from store.event_query import parse_event_query
+from store.query import parse_event_query
 from store.testing import FakeClock
 from tests.tui.fake_events import FakeEvents
-from tui.lists.ring import LINES
-from tui.lists.tail import Tail
-from tui.lists.tail_reader import PAGE, SEARCH, TailReader
+from tui.sources.event_tail import PAGE, SEARCH, EventTail, EventTailReader
+from tui.sources.events import LINES
 
 
 class Seat:
@@ -25,7 +24,7 @@ class Seat:
         self.clock = FakeClock()
         self.is_at_bottom = True
         self.said: list[str] = []
-        self.reader = TailReader(
+        self.reader = EventTailReader(
             self.source,
             self.clock,
             is_at_bottom=lambda: self.is_at_bottom,
@@ -33,7 +32,7 @@ class Seat:
         )
 
     @property
-    def tail(self) -> Tail:
+    def tail(self) -> EventTail:
         return self.reader.tail
 
     @property
@@ -187,7 +186,7 @@ def test_a_search_that_is_stopped_keeps_what_it_has_found() -> None:
             if len(seat.source.found) == 3:
                 raise asyncio.CancelledError
 
-        seat.reader = TailReader(
+        seat.reader = EventTailReader(
             seat.source, seat.clock, is_at_bottom=lambda: True, say=stop
         )
         seat.filter("err:RateLimited")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.query import parse_query
-from store.views import Order, Step
-from tui.lists.task_list import TaskList
+from store.read.tasks import TaskListStep, TaskOrder
+from tui.widgets.task_list import TaskList
 
 QUERY = parse_query("state:failed")
 
@@ -21,15 +21,15 @@ def _list(**changed: object) -> TaskList:
 
 
 def test_a_list_says_that_it_is_not_whole_yet() -> None:
-    begun = _list().stepped(Step(numbers=range(200), after=(0, 200), seq=7))
+    begun = _list().stepped(TaskListStep(numbers=range(200), after=(0, 200), seq=7))
     assert begun.heading == "≥ 200 of 1,000 · by number"
-    whole = begun.stepped(Step(numbers=range(101), after=None, seq=9))
+    whole = begun.stepped(TaskListStep(numbers=range(101), after=None, seq=9))
     assert whole.heading == "301 of 1,000 · by number"
     assert whole.seq == 7
 
 
 def test_a_top_list_says_what_it_is() -> None:
-    assert _list(order=Order.SLOWEST).heading == "top 1,000 by latency of 1,000"
+    assert _list(order=TaskOrder.SLOWEST).heading == "top 1,000 by latency of 1,000"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_top_list_says_what_it_is() -> None:
             "No task fits state:failed: x clears the filter, / changes it.",
         ),
         (
-            {"is_whole": True, "order": Order.DEAREST},
+            {"is_whole": True, "order": TaskOrder.DEAREST},
             "No task has a figure to sort by yet: s chooses another order.",
         ),
         (
@@ -69,7 +69,9 @@ def test_what_is_new_is_what_the_list_does_not_hold(
 
 
 def test_in_a_sorted_list_whatever_changed_may_stand_elsewhere() -> None:
-    state = _list(is_whole=True, order=Order.NEWEST).changed([1, 2], array("q", [1]))
+    state = _list(is_whole=True, order=TaskOrder.NEWEST).changed(
+        [1, 2], array("q", [1])
+    )
     assert state.news == "2 changed, press r"
 
 

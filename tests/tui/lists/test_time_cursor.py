@@ -5,15 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.lists.time_cursor import TimeCursor
-from tui.sources.history import Column, History
+from tui.screens.metrics import TimeCursor
+from tui.sources.history import HistoryColumn, RunHistory
 
 
-def history(count: int, width: int, first: int = 600) -> History:
-    return History(
+def history(count: int, width: int, first: int = 600) -> RunHistory:
+    return RunHistory(
         width=width,
         columns=tuple(
-            Column(first=first + at * width, lived=1, row=None, in_flight=0, limit=None)
+            HistoryColumn(
+                first=first + at * width, lived=1, row=None, in_flight=0, limit=None
+            )
             for at in range(count)
         ),
         happenings=(),

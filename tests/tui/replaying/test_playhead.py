@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.replaying.playhead import (
-    SPEEDS,
-    STILL_S,
-    Playhead,
-    Span,
-    speed_named,
-    speed_told,
-)
+from tui.replay import SPEEDS, STILL_S, LogTimeSpan, Playhead, speed_named, speed_told
 
 S = 1_000_000
 
@@ -25,7 +18,7 @@ def head(
 ) -> Playhead:
     """At the beginning of a log, at second 5 of our clock."""
     gone = tuple((since * S, until * S) for since, until in absences)
-    span = Span(begin_us=0, end_us=end_s * S, absences=gone)
+    span = LogTimeSpan(begin_us=0, end_us=end_s * S, absences=gone)
     return Playhead(span=span, at_us=0, since_s=5.0, speed=speed)
 
 

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from store.database import open_reader
 from store.errors import NoSuchMoment, NotALog
-from store.moment import moment_of
-from store.prefix import Prefix
 from store.runs import RunFolder
+from store.tables import last_seq
 from store.testing import START_US, FakeClock
-from store.views import last_seq, open_reader
+from store.time_travel import LogPrefix, moment_of
 from tests.store.logs import COURSE, edit, taken_up_again, written
 from tests.store.looks import Seen, seen
-from tui.replaying import reel as module
-from tui.replaying.replay import Replay
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot
+from tui import replay as module
+from tui.replay import Replay
+from tui.sources.run_snapshot import RunSnapshot, RunSource
 
 S = 1_000_000
 Begin = Callable[..., Replay]
@@ -60,7 +59,7 @@ def moved(past: Replay) -> int:
 def as_it_was(past: Replay, seq: int) -> Seen:
     with (
         open_reader(past.run.log) as whole,
-        Prefix(past.run.log) as prefix,
+        LogPrefix(past.run.log) as prefix,
     ):
         prefix.move_to(moment_of(whole, seq))
         with prefix.open_reader() as reader:
@@ -94,7 +93,7 @@ def test_the_killed_process_is_lost_until_the_run_is_taken_up(
             clock.advance(seconds)
             moved(past)
             sight = source.look()
-            assert isinstance(sight, Snapshot)
+            assert isinstance(sight, RunSnapshot)
             states.append((sight.status.last_seq, sight.state))
     # at 10, 30 and 40 s; then an absence of 80 s is cut to 20, and at 10 s after it
     assert states == [(2, "live"), (3, "live"), (3, "lost"), (4, "live"), (4, "live")]

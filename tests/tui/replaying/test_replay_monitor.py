@@ -17,16 +17,16 @@ from store.runs import RunFolder
 from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, taken_up_again, written
 from tests.tui.comparisons import FakeChild
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.palette import DARK
-from tui.replaying.monitor import ReplayMonitor, past_sources
-from tui.replaying.replay import Replay
+from tui.render.colours import DARK
+from tui.render.glyphs import UNICODE
+from tui.replay import Replay
+from tui.replay_monitor import ReplayMonitor, past_sources
 from tui.screens.config import ConfigScreen
 from tui.screens.events import EventsScreen
 from tui.screens.metrics import MetricsScreen
 from tui.screens.run import RunScreen
 from tui.screens.tasks import TasksScreen
-from tui.terminal.pace import Pace
+from tui.terminal.shell import RefreshRate
 
 Act = Callable[["Chair"], Awaitable[None]]
 
@@ -87,7 +87,7 @@ def replayed(
                 past,
                 glyphs=UNICODE,
                 theme=DARK.name,
-                pace=Pace(0.5, {}),
+                pace=RefreshRate(0.5, {}),
             )
             async with app.run_test(size=size) as pilot:
                 chair = Chair(pilot, app, past, clock)

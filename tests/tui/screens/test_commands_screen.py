@@ -9,22 +9,21 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from store.asked import Answer, Asked
+from store.control import CommandOutcome, CommandRecord
 from store.errors import NotALog
 from store.testing import START_US
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.sights import HOSTILE
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.tables.command_rows import about, heads, row, summary
-from tui.screens.commands import CommandsScreen
+from tui.render.glyphs import UNICODE
+from tui.screens.commands import CommandsScreen, about, heads, row, summary
 
 APPLIED = request(
     "c1",
     "limits",
     payload={"model": "m", "rpm": None},
     expected_state="live",
-    answer=Answer.APPLIED,
+    answer=CommandOutcome.APPLIED,
     accepted_us=START_US + 200_000,
     answered_us=START_US + 400_000,
     said="m: no limit of requests a minute",
@@ -37,7 +36,7 @@ class Log(TasksApp):
 
     def __init__(self, screen: CommandsScreen) -> None:
         super().__init__(screen)
-        self.withdrawn: list[Asked] = []
+        self.withdrawn: list[CommandRecord] = []
 
     def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
         self.withdrawn.append(message.asked)

@@ -27,13 +27,13 @@ from tests.tui.sights import (
     with_status,
 )
 from tui.app import Monitor
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.run_context import MonitorSources
 from tui.screens.compare import CompareScreen
 from tui.screens.tasks import TasksScreen
-from tui.sources.child import ChildFailed
-from tui.sources.listing import Listed
-from tui.sources.sight import Sight, Trouble
-from tui.watched import Sources
+from tui.sources.command import CommandFailed
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import ReadProblem, SnapshotOrProblem
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Seat:
     child: FakeChild
     models: tuple[str, ...] = ("m-large",)
     is_alone: bool = False
-    own: Sight | None = None
+    own: SnapshotOrProblem | None = None
     glyphs: Glyphs = UNICODE
     size: tuple[int, int] = (120, 40)
     clock: FakeClock = field(default_factory=FakeClock)
@@ -67,17 +67,17 @@ class Seat:
             await self.press("c")
             await act(self)
 
-    def _sources(self) -> Sources:
-        sights: dict[str, Sight] = {}
+    def _sources(self) -> MonitorSources:
+        sights: dict[str, SnapshotOrProblem] = {}
         for name in ("r1", "r2"):
             seen = snapshot(self.folder / name)
             sights[name] = with_status(seen, models={"subject": list(self.models)})
         names = ["r1"] if self.is_alone else ["r1", "r2"]
         listed = [
-            Listed(folder=RunFolder(self.folder / name), sight=sights[name])
+            ListedRun(folder=RunFolder(self.folder / name), sight=sights[name])
             for name in names
         ]
-        return Sources(
+        return MonitorSources(
             listing=FakeListing(listed, self.folder),
             run=lambda _: FakeSource([self.own or sights["r1"]]),
             tasks=lambda _: FakeTasks(50),
@@ -182,7 +182,7 @@ def test_while_it_computes_its_time_is_told_and_escape_stops_it(tmp_path: Path) 
 
 def test_what_fails_is_a_sentence_with_the_next_keys(tmp_path: Path) -> None:
     async def act(at: Seat) -> None:
-        answer, at.child.answer = at.child.answer, ChildFailed(f"no {HOSTILE}")
+        answer, at.child.answer = at.child.answer, CommandFailed(f"no {HOSTILE}")
         await at.compare()
         text = at.shown()
         assert "[/INST]" in text
@@ -290,5 +290,5 @@ def test_a_run_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
         await at.press("escape")
         assert not isinstance(at.app.screen, CompareScreen)
 
-    gone = Trouble(sentence="the log of r1 is gone: look elsewhere")
+    gone = ReadProblem(sentence="the log of r1 is gone: look elsewhere")
     seat(tmp_path, own=gone).run(act)

@@ -13,14 +13,12 @@ from store.errors import StoreError
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.hostile import HOSTILE
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.screens.event import EventScreen
-from tui.screens.events import EventsScreen
-from tui.screens.task import TaskScreen
-from tui.widgets.event_pane import EventPane
-from tui.widgets.event_table import EventTable
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.screens.events import EventScreen, EventsScreen
+from tui.screens.tasks import TaskScreen
+from tui.widgets.events import EventPane, EventTable
 from tui.widgets.filter_field import FilterField
-from tui.widgets.line import TextLine
+from tui.widgets.panel import TextLine
 from tui.widgets.text_view import TextView
 
 SIZES = [(80, 24), (100, 30), (120, 40), (160, 50)]

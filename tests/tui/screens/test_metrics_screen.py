@@ -15,19 +15,13 @@ from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
 from tests.tui.fake_tasks import FakeTasks, watching
-from tests.tui.sights import (
-    HOSTILE,
-    FakeSource,
-    later,
-    snapshot,
-    with_status,
-)
+from tests.tui.sights import HOSTILE, FakeSource, later, snapshot, with_status
 from tui.app import Monitor
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
 from tui.screens.metrics import REST_S, MetricsScreen
-from tui.sources.child import ChildFailed
+from tui.sources.command import CommandFailed
 from tui.sources.headline import EVERY_S
-from tui.sources.sight import Sight, Snapshot, Trouble
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot, SnapshotOrProblem
 
 
 @dataclass
@@ -59,7 +53,9 @@ class Seat:
         await self.pilot.press(*keys)
         await self.settle()
 
-    async def look(self, sight: Sight | None = None, seconds: float = 0) -> None:
+    async def look(
+        self, sight: SnapshotOrProblem | None = None, seconds: float = 0
+    ) -> None:
         """Some time passes, and the screen looks, at something else if it is named."""
         self.clock.advance(seconds)
         if sight is not None:
@@ -79,7 +75,7 @@ Act = Callable[[Seat], Awaitable[None]]
 class Given:
     """What a monitor on this screen has before it."""
 
-    sight: Sight
+    sight: SnapshotOrProblem
     size: tuple[int, int] = (120, 40)
     glyphs: Glyphs = UNICODE
     history: FakeHistory = field(default_factory=FakeHistory)
@@ -192,7 +188,7 @@ def test_it_is_read_again_when_something_happened_and_not_more_often(
     live = snapshot(tmp_path / "r1")
 
     async def act(seat: Seat) -> None:
-        async def reads(seen: Snapshot) -> int:
+        async def reads(seen: RunSnapshot) -> int:
             before = len(seat.history.asked)
             await seat.look(seen)
             return len(seat.history.asked) - before
@@ -231,7 +227,11 @@ def test_frozen_it_keeps_what_it_shows_and_counts_what_it_misses(
 def test_the_headline_is_computed_one_at_a_time_and_says_so(tmp_path: Path) -> None:
     live = snapshot(tmp_path / "r1")
     newer = with_status(live, last_seq=99_999)
-    answers = [HEADLINE, ChildFailed("the corpus is gone"), replace(HEADLINE, ended=9)]
+    answers = [
+        HEADLINE,
+        CommandFailed("the corpus is gone"),
+        replace(HEADLINE, ended=9),
+    ]
 
     async def act(seat: Seat) -> None:
         await seat.look(seconds=5)
@@ -283,7 +283,7 @@ def test_what_cannot_be_read_is_a_sentence_and_goes_when_it_can(
         await seat.press("N")
         assert "\x1b" not in seat.shown()
         assert "[/INST] [@click=app.quit]x[/]" in seat.shown()
-        await seat.look(Trouble(sentence="the log of r1 is gone: look elsewhere"))
+        await seat.look(ReadProblem(sentence="the log of r1 is gone: look elsewhere"))
         text = seat.shown()
         assert "the log of r1 is gone: look elsewhere." in text
         assert "tasks completed" not in text

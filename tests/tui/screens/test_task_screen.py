@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 
 from store.errors import StoreError
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled
-from tui.drawing.glyphs import UNICODE
-from tui.screens.task import TaskScreen
-from tui.terminal.keeping import CLIPBOARD
-from tui.widgets.line import TextLine
+from tui.render.glyphs import UNICODE
+from tui.screens.tasks import TaskScreen
+from tui.terminal.export import CLIPBOARD
+from tui.widgets.panel import TextLine
 from tui.widgets.text_view import TextView
 
 

@@ -12,18 +12,16 @@ from textual.widgets import Static
 
 from store.errors import StoreError
 from store.query import Query
+from store.read.tasks import TaskListStep, TaskOrder
 from store.testing import FakeClock
-from store.views import Order, Step
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled, watching
 from tests.tui.hostile import HOSTILE
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.drawing.palette import MONOCHROME
-from tui.screens.sort_menu import SortMenu
-from tui.screens.task import TaskScreen
-from tui.screens.tasks import TasksScreen
+from tui.render.colours import MONOCHROME
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.screens.tasks import SortMenu, TaskScreen, TasksScreen
 from tui.sources.filters import FilterMemory, Filters
 from tui.widgets.filter_field import FilterField
-from tui.widgets.line import TextLine
+from tui.widgets.panel import TextLine
 from tui.widgets.table import PagedTable
 from tui.widgets.task_pane import TaskPane
 
@@ -192,12 +190,12 @@ async def test_s_asks_for_an_order_and_the_titles_sort() -> None:
         at = seat.lines()[2].index("latency")
         await pilot.click(PagedTable, offset=(at + 2, 0))
         await settled(pilot)
-        assert seat.source.listed[-1][1] is Order.SLOWEST
+        assert seat.source.listed[-1][1] is TaskOrder.SLOWEST
         assert seat.said("head").endswith("top 1,000 by latency of 100")
         await pilot.press("s")
         assert isinstance(seat.app.screen, SortMenu)
         await _press(pilot, "escape")
-        assert seat.source.listed[-1][1] is Order.SLOWEST
+        assert seat.source.listed[-1][1] is TaskOrder.SLOWEST
 
 
 @pytest.mark.asyncio
@@ -241,13 +239,15 @@ class _Endless(FakeTasks):
         self.may_end = asyncio.Event()
 
     async def list_tasks(
-        self, query: Query, order: Order, after: tuple[int, int] | None, limit: int
-    ) -> Step:
+        self, query: Query, order: TaskOrder, after: tuple[int, int] | None, limit: int
+    ) -> TaskListStep:
         if after is not None:
             await self.may_end.wait()
-            return Step(numbers=[999], after=None, seq=self.seq)
+            return TaskListStep(numbers=[999], after=None, seq=self.seq)
         step = await super().list_tasks(query, order, after, limit)
-        return Step(numbers=step.numbers[:limit], after=(0, limit), seq=step.seq)
+        return TaskListStep(
+            numbers=step.numbers[:limit], after=(0, limit), seq=step.seq
+        )
 
 
 @pytest.mark.asyncio

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.heads import heads_path
+from store.log.integrity import heads_path
 from store.runs import RunFolder
 from tests.store.logs import COURSE, written
-from tui.sources.answers import Answers, LogAt, log_at
+from tui.sources.command import CommandAnswers, LogAt, log_at
 
 LOGS = st.tuples(
     st.builds(
@@ -30,7 +30,7 @@ ASKED = st.tuples(st.sampled_from(("score", "compare")))
 def test_the_last_used_answers_are_kept_and_no_other_is_ever_given(
     steps: list[tuple[tuple[str, ...], tuple[LogAt], bool]], kept: int
 ) -> None:
-    answers = Answers(kept)
+    answers = CommandAnswers(kept)
     used: list[tuple[tuple[str, ...], tuple[LogAt]]] = []
     for asked, logs, is_put in steps:
         key = (asked, logs)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.sources import child as module
-from tui.sources.child import ChildFailed, CommandChild, Record
+from tui.sources import command as module
+from tui.sources.command import ChildProcess, CommandFailed, Record
 
 Printing = Callable[[str], None]
 
@@ -29,7 +29,7 @@ def printing(monkeypatch: pytest.MonkeyPatch) -> Printing:
 
 
 def asked(*arguments: str) -> list[Record]:
-    return asyncio.run(CommandChild().records(*arguments))
+    return asyncio.run(ChildProcess().records(*arguments))
 
 
 def test_the_command_answers_from_any_folder_and_refuses_in_one_sentence(
@@ -41,7 +41,7 @@ def test_the_command_answers_from_any_folder_and_refuses_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     (job, *_) = asked("jobs", "--json")
     assert job["job"]
-    with pytest.raises(ChildFailed, match=r"^no run in .* is called 'x'.*runs'$"):
+    with pytest.raises(CommandFailed, match=r"^no run in .* is called 'x'.*runs'$"):
         asked("status", "x", "--json")
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_one_sentence(
     printing: Printing, code: str, sentence: str
 ) -> None:
     printing(code)
-    with pytest.raises(ChildFailed, match=sentence):
+    with pytest.raises(CommandFailed, match=sentence):
         asked("score")
 
 
@@ -107,7 +107,7 @@ def test_who_stops_waiting_ends_the_process_and_the_next_is_answered(
     pipe = tmp_path / "pid"
 
     async def cancel() -> list[Record]:
-        child = CommandChild()
+        child = ChildProcess()
         printing(_endless(pipe))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(child.records("compare"))
@@ -127,7 +127,7 @@ def test_questions_are_answered_one_at_a_time(printing: Printing) -> None:
     )
 
     async def ask() -> list[list[Record]]:
-        child = CommandChild()
+        child = ChildProcess()
         async with asyncio.TaskGroup() as tasks:
             both = [tasks.create_task(child.records("x")) for _ in range(2)]
         return [task.result() for task in both]
@@ -143,7 +143,7 @@ def test_closing_ends_the_process_and_its_question(
     printing(_endless(pipe))
 
     async def close() -> None:
-        child = CommandChild()
+        child = ChildProcess()
         async with asyncio.TaskGroup() as tasks:
             waiting = tasks.create_task(_refused(child))
             pid = await _pid(pipe)
@@ -161,7 +161,7 @@ def test_closing_ends_a_process_that_is_just_being_started(
     printing("import time; time.sleep(600)")
 
     async def close() -> str:
-        child = CommandChild()
+        child = ChildProcess()
         async with asyncio.TaskGroup() as tasks:
             waiting = tasks.create_task(_refused(child))
             await asyncio.sleep(0)  # it has begun to start it, and waits
@@ -177,7 +177,7 @@ def test_who_stops_waiting_as_it_is_being_started_leaves_no_process_either(
     printing("import time; time.sleep(600)")
 
     async def cancel(steps: int, times: int) -> None:
-        child = CommandChild()
+        child = ChildProcess()
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(child.records("compare"))
             for _ in range(times):
@@ -194,7 +194,7 @@ def test_who_stops_waiting_as_it_is_being_started_leaves_no_process_either(
     assert not [str(each.message) for each in told]
 
 
-async def _refused(child: CommandChild) -> str:
-    with pytest.raises(ChildFailed) as failed:
+async def _refused(child: ChildProcess) -> str:
+    with pytest.raises(CommandFailed) as failed:
         await child.records("compare")
     return str(failed.value)

@@ -15,9 +15,8 @@ from store.events import Entry, Event
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.store.logs import COURSE, written
 from tests.tui.comparisons import FakeChild, pair, record
-from tui.sources.answers import Answers
-from tui.sources.child import ChildFailed
-from tui.sources.comparing import Comparison, Comparisons, Cost
+from tui.sources.command import CommandAnswers, CommandFailed
+from tui.sources.comparison import ComparisonSource, PricedComparison, TaskCost
 
 WORDS = ("r1", "r2")
 
@@ -32,8 +31,8 @@ def runs(folder: Path, second: Sequence[Sequence[Entry | Event]] = COURSE) -> Pa
 
 def compared(
     folder: Path, child: FakeChild, words: tuple[str, ...] = WORDS
-) -> Comparison:
-    return asyncio.run(Comparisons(folder, child, Answers()).compare(words))
+) -> PricedComparison:
+    return asyncio.run(ComparisonSource(folder, child, CommandAnswers()).compare(words))
 
 
 def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
@@ -64,7 +63,7 @@ def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
 
 def test_the_same_is_not_asked_twice_until_a_log_is_another(tmp_path: Path) -> None:
     child = FakeChild([record(pair())])
-    source = Comparisons(runs(tmp_path), child, Answers())
+    source = ComparisonSource(runs(tmp_path), child, CommandAnswers())
 
     async def ask() -> int:
         found = await source.compare(WORDS)
@@ -90,12 +89,14 @@ def test_the_same_is_not_asked_twice_until_a_log_is_another(tmp_path: Path) -> N
 def test_costs_are_known_only_where_all_prices_are(tmp_path: Path) -> None:
     child = FakeChild([record(pair())])
     costs = compared(runs(tmp_path, COURSE[:2]), child).costs
-    assert costs["r1", "m-large"] == Cost(usd=0.25, tasks=2)
-    assert costs["r2", "m-large"] == Cost(usd=None, tasks=0)
+    assert costs["r1", "m-large"] == TaskCost(usd=0.25, tasks=2)
+    assert costs["r2", "m-large"] == TaskCost(usd=None, tasks=0)
 
 
 def test_the_first_filter_that_fits_a_task_is_taken(tmp_path: Path) -> None:
-    source = Comparisons(runs(tmp_path), FakeChild([record(pair())]), Answers())
+    source = ComparisonSource(
+        runs(tmp_path), FakeChild([record(pair())]), CommandAnswers()
+    )
 
     async def fitting(*filters: str) -> str:
         return await source.fitting(await source.compare(WORDS), filters)
@@ -108,7 +109,7 @@ def test_the_first_filter_that_fits_a_task_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "words", "sentence"),
     [
-        (ChildFailed("r1 and r2 have nothing in common"), WORDS, "nothing in common"),
+        (CommandFailed("r1 and r2 have nothing in common"), WORDS, "nothing in common"),
         ([], WORDS, "printed 0 records"),
         ([{"job": 1}], WORDS, "prints what this monitor cannot read"),
         ([record(pair())], ("r1", "r3:m"), "no run in .* is called 'r3'"),
@@ -116,9 +117,9 @@ def test_the_first_filter_that_fits_a_task_is_taken(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_compared_is_one_sentence(
     tmp_path: Path,
-    answer: list[dict[str, object]] | ChildFailed,
+    answer: list[dict[str, object]] | CommandFailed,
     words: tuple[str, ...],
     sentence: str,
 ) -> None:
-    with pytest.raises(ChildFailed, match=sentence):
+    with pytest.raises(CommandFailed, match=sentence):
         compared(runs(tmp_path), FakeChild(answer), words)

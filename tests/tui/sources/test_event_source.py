@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from store.errors import StoreError
-from store.event_query import parse_event_query
+from store.query import parse_event_query
+from store.read.history import SeqRange
 from store.runs import RunFolder
-from store.views import Stretch
 from tests.store.logs import COURSE, written
+from tui.sources.connection import SameFile
 from tui.sources.events import LogEvents, Tip
-from tui.sources.same_file import SameFile
 
 
 @pytest.mark.asyncio
@@ -23,7 +23,7 @@ async def test_the_end_the_events_and_their_bodies(tmp_path: Path) -> None:
     tip = await source.tip()
     assert tip == Tip(seq=tip.seq, phase="run_drained", is_alive=False)
     query = parse_event_query("kind:attempt_answered")
-    found = await source.find(query, Stretch(1, tip.seq), limit=2, is_backward=True)
+    found = await source.find(query, SeqRange(1, tip.seq), limit=2, is_backward=True)
     last = found.events[-1]
     assert await source.body(last) == "better"
     assert len(found.rest)

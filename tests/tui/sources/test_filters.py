@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.hostile import HOSTILE
-from tui import offers
+from tui.screens import palette
 from tui.sources.filters import RECENT, FilterFile, FilterMemory, Filters
 
 
@@ -68,7 +68,7 @@ def test_where_nothing_can_be_written_it_is_remembered_all_the_same(
 def test_the_palette_offers_plain_words_alone_and_names_the_stars() -> None:
     asked: list[str] = []
     remembered = Filters(starred=("state:failed",), recent=HOSTILE[:7])
-    (command,) = offers.filters(remembered, asked.append)
+    (command,) = palette.filter_commands(remembered, asked.append)
     assert command.title == "Tasks: * state:failed"
     command.callback()
     assert asked == ["state:failed"]

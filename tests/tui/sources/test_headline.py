@@ -9,14 +9,13 @@ import pytest
 
 from store.runs import RunFolder
 from tests.store.logs import COURSE, written
-from tui.sources.answers import Answers
-from tui.sources.child import ChildFailed, Record
+from tui.sources.command import CommandAnswers, CommandFailed, Record
 from tui.sources.headline import (
     EVERY_S,
     REST,
     ChildHeadline,
     Headline,
-    Reckoning,
+    HeadlineProgress,
     headline_of,
 )
 
@@ -74,7 +73,7 @@ def test_metrics_come_in_their_order_with_a_row_for_each_model() -> None:
     [[], [RECORD, RECORD], [{}], [RECORD | {"models": 3}], [RECORD | {"settings": []}]],
 )
 def test_what_another_version_prints_is_refused(records: list[dict[str, Any]]) -> None:
-    with pytest.raises(ChildFailed, match="install both anew"):
+    with pytest.raises(CommandFailed, match="install both anew"):
         headline_of(records)
 
 
@@ -89,7 +88,7 @@ async def test_the_same_log_is_scored_once_and_nothing_is_recorded(
     folder: RunFolder,
 ) -> None:
     child = FakeChild()
-    source = ChildHeadline(folder, child, Answers())
+    source = ChildHeadline(folder, child, CommandAnswers())
     assert await source.read() == await source.read() == headline_of([RECORD])
     ((verb, path, *flags),) = child.asked
     assert (verb, path) == ("score", str(folder.path))
@@ -103,7 +102,7 @@ def _headline(seq: int) -> Headline:
 
 
 def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
-    first = Reckoning()
+    first = HeadlineProgress()
     assert first.is_due(0, seq=1)
     busy = first.asked(0)
     assert busy.is_busy
@@ -119,7 +118,7 @@ def test_it_is_asked_unasked_when_something_happened_and_seldom() -> None:
 
 
 def test_a_failure_waits_for_a_person_and_leaves_what_was_known() -> None:
-    known = Reckoning().asked(0).answered(2, _headline(5))
+    known = HeadlineProgress().asked(0).answered(2, _headline(5))
     broken = known.asked(100).failed(101, "the corpus is gone")
     assert not broken.is_due(9999, seq=9)
     assert (broken.headline, broken.known_s) == (_headline(5), 2)

@@ -11,8 +11,8 @@ import pytest
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.store.logs import COURSE, edit, written
-from tui.sources.listing import BATCH, FolderListing, Listed
-from tui.sources.sight import Snapshot, Trouble
+from tui.sources.run_list import BATCH, FolderRuns, ListedRun
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Folder:
     """A runs folder, and who looks at it."""
 
     path: Path
-    listing: FolderListing
+    listing: FolderRuns
 
     def add(self, run_id: str) -> RunFolder:
         run = RunFolder(self.path / run_id)
@@ -28,17 +28,17 @@ class Folder:
         written(run.log, *COURSE)
         return run
 
-    def seen(self) -> dict[str, Listed]:
+    def seen(self) -> dict[str, ListedRun]:
         return {each.folder.run_id: each for each in self.listing.look()}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "runs", FolderListing(tmp_path / "runs", FakeClock()))
+    return Folder(tmp_path / "runs", FolderRuns(tmp_path / "runs", FakeClock()))
 
 
-def facts_of(listed: Listed) -> object:
-    assert isinstance(listed.sight, Snapshot)
+def facts_of(listed: ListedRun) -> object:
+    assert isinstance(listed.sight, RunSnapshot)
     return listed.sight.facts
 
 
@@ -70,8 +70,8 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(folder: Folder) -> N
     (folder.path / "b").mkdir()
     (folder.path / "b" / "log.db").write_text("no database" * 100)
     seen = folder.seen()
-    assert isinstance(seen["a"].sight, Snapshot)
-    assert isinstance(seen["b"].sight, Trouble)
+    assert isinstance(seen["a"].sight, RunSnapshot)
+    assert isinstance(seen["b"].sight, ReadProblem)
 
 
 def test_a_run_that_was_deleted_is_no_longer_listed(folder: Folder) -> None:

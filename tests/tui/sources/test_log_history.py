@@ -9,8 +9,8 @@ import pytest
 
 from store.errors import StoreError
 from store.events import AttemptsAbandoned, LimitObserved, RunDrained, RunResumed
+from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.sqlite import SqliteLog
 from store.testing import START_US, FakeClock
 from tests.store.logs import create
 from tests.store.samples import (
@@ -22,11 +22,11 @@ from tests.store.samples import (
     started,
     task,
 )
-from tui.sources.history import Ask, History
+from tui.sources.history import HistoryRequest, RunHistory
 from tui.sources.log_history import LogHistory
 
 MINUTE = START_US // 60_000_000
-ALL = Ask(minutes=None, columns=50, model=None)
+ALL = HistoryRequest(minutes=None, columns=50, model=None)
 TASKS = [task(n, model="m-large" if n % 2 else "m-small") for n in range(1, 9)]
 
 
@@ -66,7 +66,7 @@ async def _steps(path: Path, clock: FakeClock) -> AsyncIterator[None]:
     yield
 
 
-async def _read(folder: RunFolder, clock: FakeClock, ask: Ask) -> History:
+async def _read(folder: RunFolder, clock: FakeClock, ask: HistoryRequest) -> RunHistory:
     source = LogHistory(folder, clock)
     try:
         return await source.read(ask)
@@ -80,7 +80,7 @@ async def test_a_run_that_was_killed_has_a_gap_and_its_books_balance(
 ) -> None:
     folder, clock = RunFolder(tmp_path), FakeClock()
     asks = [
-        Ask(minutes=minutes, columns=50, model=model)
+        HistoryRequest(minutes=minutes, columns=50, model=model)
         for minutes in (None, 5)
         for model in (None, "m-large", "m-small")
     ]
@@ -129,7 +129,9 @@ async def test_a_run_in_its_first_minute_has_no_column_yet(tmp_path: Path) -> No
     await log.append(RUN_STARTED)
     await log.heartbeat()
     assert (await _read(folder, clock, ALL)).columns == ()
-    hour = await _read(folder, clock, Ask(minutes=60, columns=80, model=None))
+    hour = await _read(
+        folder, clock, HistoryRequest(minutes=60, columns=80, model=None)
+    )
     assert {column.lived for column in hour.columns} == {0}
     assert hour.is_before_first_minute
     await log.close()

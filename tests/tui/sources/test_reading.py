@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from store.errors import StoreError
+from store.read.status import status
 from store.runs import RunFolder
-from store.views import last_seq, status
+from store.tables import last_seq
 from tests.store.logs import COURSE, written
-from tui.sources.reading import Reading
+from tui.sources.connection import LogConnection
 
 #: Counts for hours, until it is interrupted.
 ENDLESS = (
@@ -48,7 +49,7 @@ class Endless:
 @pytest.mark.asyncio
 async def test_it_answers_whoever_asks(tmp_path: Path) -> None:
     folder = await asyncio.to_thread(run, tmp_path)
-    reading = Reading(folder)
+    reading = LogConnection(folder)
     assert await reading.ask(last_seq) > 0
     reading.close()
 
@@ -58,7 +59,7 @@ async def test_who_stops_waiting_stops_the_query_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
     folder = await asyncio.to_thread(run, tmp_path)
-    reading, endless = Reading(folder), Endless()
+    reading, endless = LogConnection(folder), Endless()
     asked = asyncio.get_running_loop().create_task(reading.ask(endless))
     await asyncio.to_thread(endless.has_begun.wait)
     asked.cancel()
@@ -72,7 +73,7 @@ async def test_who_stops_waiting_stops_the_query_and_the_next_one_is_answered(
 @pytest.mark.asyncio
 async def test_a_question_that_has_not_begun_never_does(tmp_path: Path) -> None:
     folder = await asyncio.to_thread(run, tmp_path)
-    reading, first, second = Reading(folder), Endless(), Endless()
+    reading, first, second = LogConnection(folder), Endless(), Endless()
     loop = asyncio.get_running_loop()
     asked = [loop.create_task(reading.ask(view)) for view in (first, second)]
     await asyncio.to_thread(first.has_begun.wait)
@@ -87,7 +88,7 @@ async def test_a_question_that_has_not_begun_never_does(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_closing_stops_what_is_running(tmp_path: Path) -> None:
     folder = await asyncio.to_thread(run, tmp_path)
-    reading, endless = Reading(folder), Endless()
+    reading, endless = LogConnection(folder), Endless()
     asked = asyncio.get_running_loop().create_task(reading.ask(endless))
     await asyncio.to_thread(endless.has_begun.wait)
     reading.close()
@@ -97,7 +98,7 @@ async def test_closing_stops_what_is_running(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_log_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    reading = Reading(RunFolder(tmp_path))
+    reading = LogConnection(RunFolder(tmp_path))
     with pytest.raises(StoreError, match="is gone"):
         await reading.ask(last_seq)
     reading.close()
@@ -108,7 +109,7 @@ async def test_a_log_that_is_damaged_or_deleted_is_told_and_read_on_when_mended(
     tmp_path: Path,
 ) -> None:
     folder = await asyncio.to_thread(run, tmp_path)
-    reading, whole = Reading(folder), folder.log.read_bytes()
+    reading, whole = LogConnection(folder), folder.log.read_bytes()
     seq = await reading.ask(last_seq)
     folder.log.write_bytes(whole[:4096])
     with pytest.raises(StoreError, match="siftlog"):

@@ -13,28 +13,28 @@ from store.events import (
     CommandApplied,
     CommandRejected,
     Event,
-    Recorded,
+    RecordedEvent,
     RunDrained,
     RunFinished,
     RunPaused,
     RunResumed,
     TasksReopened,
-    Unknown,
+    UnknownEvent,
 )
-from store.views import LimitSeen
+from store.read.history import ConcurrencyLimit
 from tests.store.samples import RUN_STARTED
 from tui.sources.history import (
     US_PER_MINUTE,
-    Ask,
-    Stretch,
+    HistoryRequest,
+    WorkedMinutes,
     extent,
-    happenings,
     limits_at,
     lived,
-    stretches,
+    run_marks,
     under_way,
     whole_until,
     width_for,
+    worked_minutes,
 )
 
 RESUMED = RunResumed(code_sha256="", settings="{}", unknown=2)
@@ -42,18 +42,18 @@ DRAINED = RunDrained(by="operator", why="drained on request", open=1)
 FINISHED = RunFinished(completed=1, failed=0, skipped=0)
 
 
-def recorded(*events: tuple[int, Event | Unknown]) -> list[Recorded]:
+def recorded(*events: tuple[int, Event | UnknownEvent]) -> list[RecordedEvent]:
     """Events, each with the minute that it was recorded in."""
     return [
-        Recorded(
+        RecordedEvent(
             seq=number, ts_us=t * US_PER_MINUTE, epoch=1, event=event, payload_bytes=0
         )
         for number, (t, event) in enumerate(events, start=1)
     ]
 
 
-def spans(*ends: tuple[int, int]) -> tuple[Stretch, ...]:
-    return tuple(Stretch(first=first, last=last) for first, last in ends)
+def spans(*ends: tuple[int, int]) -> tuple[WorkedMinutes, ...]:
+    return tuple(WorkedMinutes(first=first, last=last) for first, last in ends)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_minutes_with_a_process_at_work(
     events: Sequence[tuple[int, Event]],
     lasts: dict[int, int],
     beat: int | None,
-    worked: tuple[Stretch, ...],
+    worked: tuple[WorkedMinutes, ...],
 ) -> None:
-    found = stretches(
+    found = worked_minutes(
         recorded(*events),
         {seq: minute * US_PER_MINUTE for seq, minute in lasts.items()},
         None if beat is None else beat * US_PER_MINUTE,
@@ -116,7 +116,7 @@ def test_columns_hold_all_minutes_of_the_window_in_the_room_there_is(
     minutes: int | None, columns: int, begin: int, length: int
 ) -> None:
     until = begin + length
-    ask = Ask(minutes=minutes, columns=columns, model=None)
+    ask = HistoryRequest(minutes=minutes, columns=columns, model=None)
     part = extent(ask, spans((begin, until)), until)
     assert 0 < len(part.numbers) <= columns
     since = begin if minutes is None else until - minutes
@@ -126,7 +126,7 @@ def test_columns_hold_all_minutes_of_the_window_in_the_room_there_is(
 
 
 def test_edges_of_columns_stay_where_they_are_as_time_goes_on() -> None:
-    ask = Ask(minutes=360, columns=100, model=None)
+    ask = HistoryRequest(minutes=360, columns=100, model=None)
     parts = [extent(ask, spans((0, 9)), until) for until in (1000, 1001, 1007)]
     assert {part.width for part in parts} == {5}
 
@@ -147,9 +147,9 @@ def test_calls_under_way_are_told_only_where_the_books_balance(
 
 def test_limits_of_all_models_are_summed_and_unknown_before_they_were_seen() -> None:
     seen = [
-        LimitSeen(at_us=20, model="a", concurrency=8),
-        LimitSeen(at_us=20, model="b", concurrency=2),
-        LimitSeen(at_us=40, model="a", concurrency=4),
+        ConcurrencyLimit(at_us=20, model="a", concurrency=8),
+        ConcurrencyLimit(at_us=20, model="b", concurrency=2),
+        ConcurrencyLimit(at_us=40, model="a", concurrency=4),
     ]
     assert limits_at(seen, [10, 20, 30, 40, 50], 0) == [None, None, 10, 10, 6]
     assert limits_at(seen, [30, 50], 30) == [None, 6]
@@ -161,7 +161,7 @@ def test_each_fact_leaves_one_mark_that_says_who() -> None:
         CommandAccepted(command=kind, kind=kind, author="ops", payload="{}")
         for kind in ("pause", "limits")
     ]
-    marks = happenings(
+    marks = run_marks(
         recorded(
             (1, RUN_STARTED),
             (2, asked[0]),
@@ -175,7 +175,7 @@ def test_each_fact_leaves_one_mark_that_says_who() -> None:
             (7, TasksReopened(tasks=[1, 2], by="ops")),
             (8, DRAINED),
             (9, FINISHED),
-            (9, Unknown(kind="run_rested", version=1, facts=b"{}")),
+            (9, UnknownEvent(kind="run_rested", version=1, facts=b"{}")),
         )
     )
     assert [mark.said for mark in marks] == [

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from store import connect, runs
+from store import database, runs
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
 from tests.tui.sights import every_state, later, snapshot, with_signs
-from tui.sources.run import RunSource
-from tui.sources.sight import Snapshot, Trouble
+from tui.sources.run_snapshot import ReadProblem, RunSnapshot, RunSource
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_every_state_is_told_with_its_word_and_sentence(tmp_path: Path) -> None:
-    from tui.drawing.words import sentence  # noqa: PLC0415
+    from tui.render.sentences import sentence  # noqa: PLC0415
 
     for word, seen in every_state(tmp_path / "r1"):
         assert seen.state == word
@@ -34,7 +33,7 @@ def test_every_state_is_told_with_its_word_and_sentence(tmp_path: Path) -> None:
 def test_what_is_shown_belongs_to_one_event(folder: RunFolder) -> None:
     with RunSource(folder, FakeClock()) as source:
         seen = source.look()
-    assert isinstance(seen, Snapshot)
+    assert isinstance(seen, RunSnapshot)
     assert seen.status.last_seq > 0
     assert seen.ended == 3
     assert seen.facts.last_failure is not None
@@ -50,9 +49,9 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
         second = source.look()
         edit(folder.log, "UPDATE heartbeat SET pid = 7")
         third = source.look()
-    assert isinstance(first, Snapshot)
-    assert isinstance(second, Snapshot)
-    assert isinstance(third, Snapshot)
+    assert isinstance(first, RunSnapshot)
+    assert isinstance(second, RunSnapshot)
+    assert isinstance(third, RunSnapshot)
     assert second.facts is first.facts
     assert second.now_us == first.now_us + 5_000_000
     assert third.facts is not first.facts
@@ -63,14 +62,14 @@ def test_an_unchanged_log_is_not_read_again(folder: RunFolder) -> None:
 def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "open_reader", connect._look_at_copy)
+    monkeypatch.setattr(runs, "open_reader", database._look_at_copy)
     with RunSource(folder, FakeClock()) as source:
         first, second = source.look(), source.look()
         edit(folder.log, "UPDATE heartbeat SET pid = 7")
         third = source.look()
-    assert isinstance(first, Snapshot)
-    assert isinstance(second, Snapshot)
-    assert isinstance(third, Snapshot)
+    assert isinstance(first, RunSnapshot)
+    assert isinstance(second, RunSnapshot)
+    assert isinstance(third, RunSnapshot)
     assert second.facts is first.facts
     assert third.status.heartbeat is not None
     assert third.status.heartbeat.pid == 7
@@ -78,24 +77,24 @@ def test_a_copy_in_place_of_a_log_that_may_not_be_opened_is_made_again(
 
 def test_a_log_that_is_gone_is_told_and_found_again(folder: RunFolder) -> None:
     with RunSource(folder, FakeClock()) as source:
-        assert isinstance(source.look(), Snapshot)
+        assert isinstance(source.look(), RunSnapshot)
         folder.log.rename(folder.path / "away.db")
         gone = source.look()
-        assert isinstance(gone, Trouble)
+        assert isinstance(gone, ReadProblem)
         assert "is gone" in gone.sentence
         (folder.path / "away.db").rename(folder.log)
-        assert isinstance(source.look(), Snapshot)
+        assert isinstance(source.look(), RunSnapshot)
 
 
 def test_another_file_in_its_place_is_told_and_not_shown(
     folder: RunFolder, tmp_path: Path
 ) -> None:
     with RunSource(folder, FakeClock()) as source:
-        assert isinstance(source.look(), Snapshot)
+        assert isinstance(source.look(), RunSnapshot)
         written(tmp_path / "other.db", *COURSE[:2]).rename(folder.log)
         for _ in range(2):
             seen = source.look()
-            assert isinstance(seen, Trouble)
+            assert isinstance(seen, ReadProblem)
             assert "another file" in seen.sentence
 
 
@@ -110,7 +109,10 @@ def test_a_folder_that_may_not_be_entered_is_told(
     def look() -> None:
         with RunSource(RunFolder(folder), FakeClock()) as source:
             seen = source.look()
-        if not isinstance(seen, Trouble) or "may not be entered" not in seen.sentence:
+        if (
+            not isinstance(seen, ReadProblem)
+            or "may not be entered" not in seen.sentence
+        ):
             raise AssertionError
 
     try:
@@ -123,7 +125,7 @@ def test_what_is_no_log_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "log.db").write_text("no database" * 200)
     with RunSource(RunFolder(tmp_path), FakeClock()) as source:
         seen = source.look()
-    assert isinstance(seen, Trouble)
+    assert isinstance(seen, ReadProblem)
     assert "is not a database" in seen.sentence
 
 

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from store.database import open_reader
 from store.events import Blob, Entry, Event
 from store.query import Query, parse_query
+from store.read.tasks import AttemptRow, TaskOrder, attempts
 from store.runs import RunFolder
+from store.scoring import Score, StoredVerdict, write_verdicts
 from store.task import TaskState
-from store.verdicts import StoredVerdict, write_verdicts
-from store.views import AttemptRow, Order, Score, attempts, open_reader
 from tests.store.logs import COURSE, written
 from tests.store.samples import RUN_STARTED, completed, failed, plan_first, started
 from tests.store.samples import reply as answer
-from tui.sources.task_detail import attempt_lines
 from tui.sources.task_texts import NOTHING, TextKind, complaint, read_text
-from tui.sources.tasks import LogTasks
+from tui.sources.tasks import LogTasks, attempt_lines
 
 TEXT = b"Is the claim supported?\nAnswer yes or no."
 SKELETON = {
@@ -62,7 +62,9 @@ async def tasks(tmp_path: Path) -> AsyncIterator[LogTasks]:
 
 @pytest.mark.asyncio
 async def test_a_list_and_its_lines(tasks: LogTasks) -> None:
-    step = await tasks.list_tasks(parse_query("state:done"), Order.NUMBER, None, 100)
+    step = await tasks.list_tasks(
+        parse_query("state:done"), TaskOrder.NUMBER, None, 100
+    )
     assert list(step.numbers) == [1, 3]
     lines = await tasks.lines(step.numbers)
     assert lines[1].row.state is TaskState.COMPLETED

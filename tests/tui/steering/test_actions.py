@@ -9,20 +9,19 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import cli
-from store.stakes import Stakes
-from store.views import LimitsSeen, Pause
+from store.control import CommandPreview
+from store.read.status import ObservedLimits, Pause
 from tests.tui.fake_requests import request
 from tests.tui.sights import every_state, snapshot, with_status
-from tui.sources.sight import Snapshot
-from tui.steering.actions import ACTIONS, withdrawing
-from tui.steering.decision import (
+from tui.control.actions import ACTIONS, NotAValue, withdrawing
+from tui.control.commands import (
     FREE_TASKS,
     command_line,
     expected_state,
     is_futile,
     is_named,
 )
-from tui.steering.fields import NotAValue
+from tui.sources.run_snapshot import RunSnapshot
 
 BY_NAME = {action.name: action for action in ACTIONS}
 OFFERED = {
@@ -38,10 +37,10 @@ OFFERED = {
     "finished": {"retry", "score"},
 }
 ENDED = {"drained", "budget_stop", "cancelled", "finished"}
-M = LimitsSeen(model="m", concurrency=8, rpm=3100.0, tpm=None, paused_until_us=None)
+M = ObservedLimits(model="m", concurrency=8, rpm=3100.0, tpm=None, paused_until_us=None)
 
 
-def _words(seen: Snapshot, name: str) -> list[str]:
+def _words(seen: RunSnapshot, name: str) -> list[str]:
     return [choice.words for choice in BY_NAME[name].choices(seen, "")]
 
 
@@ -112,8 +111,8 @@ def test_a_retry_begins_with_what_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_taken_back_takes_the_runs_name() -> None:
-    def of(tasks: int, usd: float | None) -> Stakes:
-        return Stakes(tasks=tasks, in_flight=0, usd=usd)
+    def of(tasks: int, usd: float | None) -> CommandPreview:
+        return CommandPreview(tasks=tasks, in_flight=0, usd=usd)
 
     assert is_named("cancel", of(0, 0.0))
     assert not is_named("drain", of(9, None))

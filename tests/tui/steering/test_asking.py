@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from store.asked import Answer
+from store.control import CommandOutcome
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.tui.fake_events import FakeEvents
@@ -19,19 +19,19 @@ from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource, snapshot, with_signs
 from tui.app import Monitor
-from tui.drawing.glyphs import UNICODE
-from tui.sources.listing import Listed
-from tui.sources.sight import Sight
-from tui.steering.asking import LOOK_S
-from tui.steering.dialog import Dialog
-from tui.watched import Sources
+from tui.control.dialog import Dialog
+from tui.control.requests import LOOK_S
+from tui.render.glyphs import UNICODE
+from tui.run_context import MonitorSources
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import SnapshotOrProblem
 
 
 @dataclass
 class Seat:
     """Before a monitor of one run that can be asked."""
 
-    sight: Sight
+    sight: SnapshotOrProblem
     is_read_only: bool = False
 
     def __post_init__(self) -> None:
@@ -41,8 +41,8 @@ class Seat:
         self.source = FakeSource([self.sight])
         folder = RunFolder(Path("runs/r1"))
         self.app = Monitor(
-            Sources(
-                listing=FakeListing([Listed(folder=folder, sight=self.sight)]),
+            MonitorSources(
+                listing=FakeListing([ListedRun(folder=folder, sight=self.sight)]),
                 run=lambda _: self.source,
                 tasks=lambda _: FakeTasks(20),
                 events=lambda _: FakeEvents(),
@@ -118,10 +118,10 @@ def test_a_pause_is_told_from_the_request_to_its_effect_over_whatever_is_in_fron
         assert seat.control.wishes == [("pause", {}, "live")]
         assert seat.told == ["pause: requested."]
         await seat.press(pilot, "t")
-        seat.requests.answer(Answer.ACCEPTED)
+        seat.requests.answer(CommandOutcome.ACCEPTED)
         await seat.later(pilot)
         assert seat.told[-1] == "pause: requested, accepted."
-        seat.requests.answer(Answer.APPLIED, "paused: the run")
+        seat.requests.answer(CommandOutcome.APPLIED, "paused: the run")
         await seat.later(pilot)
         said = "pause: requested, accepted, applied: paused: the run."
         assert seat.told[-1] == said

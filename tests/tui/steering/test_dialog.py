@@ -13,10 +13,9 @@ from store.errors import QueryError
 from tests.tui.fake_requests import STAKES, FakeRequests
 from tests.tui.fake_tasks import TasksApp
 from tests.tui.sights import HOSTILE
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.steering.actions import Action, Choice
-from tui.steering.dialog import DEBOUNCE_S, Dialog, Wish
-from tui.steering.fields import Field, NotAValue
+from tui.control.actions import Action, CommandChoice, Field, NotAValue
+from tui.control.dialog import DEBOUNCE_S, ConfirmedCommand, Dialog
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
 
 
 def _number(typed: str) -> int:
@@ -25,17 +24,21 @@ def _number(typed: str) -> int:
     return int(typed)
 
 
-PAUSE = Choice(words="pause: the run", kind="pause")
-STAGE = Choice(words="pause: stage ask", kind="pause", payload={"stage": "ask"})
-LIMIT = Choice(
+PAUSE = CommandChoice(words="pause: the run", kind="pause")
+STAGE = CommandChoice(words="pause: stage ask", kind="pause", payload={"stage": "ask"})
+LIMIT = CommandChoice(
     words="m: calls at a time",
     kind="limits",
     payload={"model": "m"},
     field=Field(key="concurrency", label="calls at a time, 8 now", read=_number),
 )
-CANCEL = Choice(words="cancel", kind="cancel", payload={"now": False})
-RETRY = Choice(words="ask again", kind="retry", payload={"filter": "state:failed"})
-TOLD = Choice(words="withdraw", kind="withdraw", payload={"id": "c1"}, told="Dropped.")
+CANCEL = CommandChoice(words="cancel", kind="cancel", payload={"now": False})
+RETRY = CommandChoice(
+    words="ask again", kind="retry", payload={"filter": "state:failed"}
+)
+TOLD = CommandChoice(
+    words="withdraw", kind="withdraw", payload={"id": "c1"}, told="Dropped."
+)
 
 
 class Seat:
@@ -43,12 +46,12 @@ class Seat:
 
     def __init__(
         self,
-        *choices: Choice,
+        *choices: CommandChoice,
         source: FakeRequests | None = None,
         glyphs: Glyphs = UNICODE,
     ) -> None:
         self.source = source or FakeRequests()
-        self.answers: list[Wish | None] = []
+        self.answers: list[ConfirmedCommand | None] = []
         action = Action(
             name="a", key="A", title="Act", about="", choices=lambda _seen, _aim: ()
         )
@@ -62,7 +65,9 @@ class Seat:
         )
         self.pilot: Pilot[None] | None = None
 
-    def look(self, act: Callable[[Seat], Awaitable[None]]) -> list[Wish | None]:
+    def look(
+        self, act: Callable[[Seat], Awaitable[None]]
+    ) -> list[ConfirmedCommand | None]:
         """The answers that it gave after what was done before it."""
 
         async def main() -> None:
@@ -108,7 +113,9 @@ def test_a_yes_counts_with_the_figures_and_enter_alone_is_a_no() -> None:
         assert "$ siftlog pause r1 --stage ask" in seat.shown()
         await seat.press("y")
 
-    wish = Wish(kind="pause", payload={"stage": "ask"}, words="pause stage ask")
+    wish = ConfirmedCommand(
+        kind="pause", payload={"stage": "ask"}, words="pause stage ask"
+    )
     assert Seat(PAUSE, STAGE).look(act) == [wish]
     for key in ("enter", "escape", "n", "q"):
 
@@ -134,7 +141,9 @@ def test_a_value_is_typed_before_anything_can_be_asked() -> None:
 
     payload = {"model": "m", "concurrency": 16}
     assert Seat(LIMIT).look(act) == [
-        Wish(kind="limits", payload=payload, words="limits model m concurrency 16")
+        ConfirmedCommand(
+            kind="limits", payload=payload, words="limits model m concurrency 16"
+        )
     ]
 
 
@@ -146,7 +155,7 @@ def test_what_cannot_be_taken_back_takes_the_name_of_the_run() -> None:
         assert not seat.answers
         await seat.press("1", "enter")
 
-    wish = Wish(kind="cancel", payload={"now": False}, words="cancel")
+    wish = ConfirmedCommand(kind="cancel", payload={"now": False}, words="cancel")
     assert Seat(CANCEL).look(act) == [wish]
 
 
@@ -177,7 +186,7 @@ def test_what_needs_no_figures_asks_for_none() -> None:
 
     seat = Seat(TOLD)
     assert seat.look(act) == [
-        Wish(kind="withdraw", payload={"id": "c1"}, words="withdraw")
+        ConfirmedCommand(kind="withdraw", payload={"id": "c1"}, words="withdraw")
     ]
     assert not seat.source.reckoned
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from store.commands import CommandTail
+from store.control import CommandTail
 from store.runs import RunFolder
 from store.testing import START_US, FakeClock
-from tui.sources.child import ChildFailed
-from tui.steering.control import FolderControl, control_of
+from tui.control.commands import FolderCommandSender, control_of
+from tui.sources.command import CommandFailed
 
 TUI = Path(__file__).resolve().parents[3] / "tui"
 WRITERS = {"write", "Command"}
-"""What `store.commands` has for those who ask; the rest of it reads."""
+"""What `store.control` has for those who ask; the rest of it reads."""
 
 
 def test_a_request_is_one_line_with_its_author_and_the_state_it_was_made_in(
@@ -46,8 +46,8 @@ def test_where_only_looking_is_wanted_or_allowed_nobody_asks(
 
 
 def test_a_run_that_cannot_be_scored_says_why(tmp_path: Path) -> None:
-    control = FolderControl(RunFolder(tmp_path / "r1"), FakeClock())
-    with pytest.raises(ChildFailed, match="r1"):
+    control = FolderCommandSender(RunFolder(tmp_path / "r1"), FakeClock())
+    with pytest.raises(CommandFailed, match="r1"):
         asyncio.run(control.score())
     control.close()
 
@@ -58,7 +58,7 @@ def test_nothing_else_in_the_monitor_writes_requests() -> None:
         for path in TUI.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ImportFrom)
-        and node.module == "store.commands"
+        and node.module == "store.control"
         and WRITERS.intersection(name.name for name in node.names)
     }
     assert found == {"steering/control.py"}

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from store.asked import Answer, Asked, asked
-from store.commands import CommandTail
+from store.control import CommandOutcome, CommandRecord, CommandTail, command_log
+from store.database import open_reader
 from store.runs import RunFolder
-from store.views import open_reader
 from tests.corpus import write_corpus
 from tests.processes import simulated, start, status, until
 from tests.terminals import WATCH, Terminal, on_terminal
@@ -19,12 +18,12 @@ from tests.terminals import WATCH, Terminal, on_terminal
 JOB = "paper-investigation"
 
 
-def _answered(folder: RunFolder, count: int) -> list[Asked]:
+def _answered(folder: RunFolder, count: int) -> list[CommandRecord]:
     """The requests, once so many were carried out."""
     for _ in range(1500):
         with open_reader(folder.log) as reader:
-            found = asked(reader, CommandTail(folder.control).read())
-        if sum(each.answer is Answer.APPLIED for each in found) == count:
+            found = command_log(reader, CommandTail(folder.control).read())
+        if sum(each.answer is CommandOutcome.APPLIED for each in found) == count:
             return found
         time.sleep(0.05)
     pytest.fail(f"not all of it was carried out: {found}")

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App
 
-from tui.terminal.captures import CaptureError, file_name, write
-from tui.terminal.keeping import copy
+from tui.terminal.export import CaptureError, copy_text, file_name, write_new
 
 AT_US = 1_767_225_600_000_000
 
@@ -30,10 +29,10 @@ def test_a_name_says_run_screen_and_time() -> None:
 
 
 def test_a_file_is_made_once(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.txt", "▶ live \ud800\n")
+    path = write_new(tmp_path, "a.txt", "▶ live \ud800\n")
     assert path.read_text("utf-8") == "▶ live \\ud800\n"
     with pytest.raises(CaptureError, match="is there already"):
-        write(tmp_path, "a.txt", "other")
+        write_new(tmp_path, "a.txt", "other")
     assert path.read_text("utf-8").startswith("▶ live")
 
 
@@ -43,16 +42,16 @@ def test_nothing_is_written_into_a_run(tmp_path: Path) -> None:
     below.mkdir()
     for folder in (tmp_path, below):
         with pytest.raises(CaptureError, match="belongs to the run"):
-            write(folder, "a.txt", "text")
+            write_new(folder, "a.txt", "text")
     assert not list(below.iterdir())
 
 
 def test_a_folder_that_takes_nothing_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be written"):
-        write(tmp_path / "gone", "a.txt", "text")
+        write_new(tmp_path / "gone", "a.txt", "text")
 
 
 def test_half_a_character_is_copied_by_its_number() -> None:
     app = App[None]()
-    assert not copy(app, "half \ud800")
+    assert not copy_text(app, "half \ud800")
     assert app.clipboard == "half \\ud800"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.terminal.pace import ENOUGH, KEPT, RATES, REMOTE, Pace, Timings
+from tui.terminal.shell import ENOUGH, KEPT, RATES, REMOTE, RefreshRate, Timings
 
 
 def test_it_begins_slower_where_every_frame_crosses_a_network() -> None:
-    assert Pace(None, {}).rate == 2.0
-    assert Pace(None, {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}).rate == REMOTE
-    assert Pace(4.0, {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}).rate == 4.0
+    assert RefreshRate(None, {}).rate == 2.0
+    assert RefreshRate(None, {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}).rate == REMOTE
+    assert RefreshRate(4.0, {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}).rate == 4.0
 
 
 def test_slow_frames_make_it_slower_once() -> None:
-    pace = Pace(None, {})
+    pace = RefreshRate(None, {})
     for _ in range(ENOUGH):
         assert not pace.is_relieved()
         pace.frames.add(0.06)
@@ -25,14 +25,14 @@ def test_slow_frames_make_it_slower_once() -> None:
 
 
 def test_one_slow_frame_among_quick_ones_changes_nothing() -> None:
-    pace = Pace(None, {})
+    pace = RefreshRate(None, {})
     for seconds in (0.4, *[0.01] * ENOUGH):
         pace.frames.add(seconds)
     assert not pace.is_relieved()
 
 
 def test_what_a_person_chose_is_kept() -> None:
-    pace = Pace(None, {})
+    pace = RefreshRate(None, {})
     pace.step(1)
     for _ in range(ENOUGH):
         pace.frames.add(1.0)
@@ -42,7 +42,7 @@ def test_what_a_person_chose_is_kept() -> None:
 
 @given(st.lists(st.sampled_from([-1, 1])))
 def test_the_pace_stays_among_those_there_are(steps: list[int]) -> None:
-    pace = Pace(None, {})
+    pace = RefreshRate(None, {})
     for by in steps:
         pace.step(by)
         assert pace.rate in RATES

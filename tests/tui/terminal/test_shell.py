@@ -11,16 +11,15 @@ import pytest
 
 from tests.tui.seats import Seat, watched
 from tests.tui.sights import snapshot
-from tui.drawing.glyphs import ASCII
-from tui.drawing.palette import CONTRAST
-from tui.places import PLACES
+from tui.render.colours import CONTRAST
+from tui.render.glyphs import ASCII
+from tui.run_context import RUN_SCREENS
+from tui.screens.base import PageScreen
 from tui.screens.config import ConfigScreen
-from tui.screens.help import HelpScreen
-from tui.screens.page import PageScreen
+from tui.screens.palette import HelpScreen
 from tui.screens.run import RunScreen
-from tui.screens.task import TaskScreen
-from tui.screens.tasks import TasksScreen
-from tui.terminal.pace import ENOUGH
+from tui.screens.tasks import TaskScreen, TasksScreen
+from tui.terminal.shell import ENOUGH
 
 
 def offered(seat: Seat) -> dict[str, Callable[[], Any]]:
@@ -75,7 +74,7 @@ def test_no_screen_is_broken_by_a_window_that_is_too_small(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     async def press(seat: Seat) -> None:
-        for place in PLACES:
+        for place in RUN_SCREENS:
             await seat.press(place.key)
             lines = seat.shown().split("\n")
             said = "\n".join(lines[:6])

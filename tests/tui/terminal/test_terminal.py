@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from store.commands import Command, write
+from store.control import Command, send_command
 from store.events import (
     CommandRejected,
     LimitObserved,
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> RunFolder:
         [RunFinished(completed=2, failed=1, skipped=1)],
     )
     asked = Command(id=ATTACK, author=ATTACK, host=ATTACK, at_us=0, kind=ATTACK)
-    write(folder, asked)
+    send_command(folder, asked)
     return folder
 
 

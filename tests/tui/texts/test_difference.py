@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.texts.difference import MOST, difference
+from tui.widgets.task_pane import MOST, difference
 
 
 def test_what_went_and_what_came_stand_under_one_another() -> None:

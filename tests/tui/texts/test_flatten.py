@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.texts.flatten import readable
+from tui.render.json_text import readable
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
 JSON = st.recursive(

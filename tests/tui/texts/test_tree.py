@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.texts.spoken import spoken
-from tui.texts.tree import MOST, tree
+from tui.render.json_text import MOST, spoken, tree
 
 VALUE = {"items": [{"n": 1}, {"n": "many"}], "empty": [], "é": None}
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from store.event_query import EVENT_KEYS, parse_event_query
 from store.events import KINDS
-from store.query import KEYS, parse_query
+from store.query import EVENT_KEYS, KEYS, parse_event_query, parse_query
 from tui.sources.tasks import Names
-from tui.widgets.completion import completed, event_words
+from tui.widgets.filter_field import completed, event_words
 
 NAMES = Names(
     total=9,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.tui.hostile import HOSTILE
-from tui.widgets.line import laid_out
+from tui.widgets.panel import laid_out
 
 TEXTS = st.text(max_size=100) | st.sampled_from(HOSTILE)
 

@@ -9,14 +9,14 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from tests.tui.hostile import HOSTILE
-from tui.drawing.glyphs import ASCII, UNICODE, Glyphs
-from tui.drawing.palette import DARK
-from tui.drawing.tables.columns import Column
+from tui.render.colours import DARK
+from tui.render.glyphs import ASCII, UNICODE, Glyphs
+from tui.render.layout import TableColumn
 from tui.widgets.table import PagedTable
 
-COLUMNS: tuple[Column[str], ...] = (
-    Column(title="name", width=20, text=str, grows=True),
-    Column(
+COLUMNS: tuple[TableColumn[str], ...] = (
+    TableColumn(title="name", width=20, text=str, grows=True),
+    TableColumn(
         title="size",
         width=8,
         text=lambda row: f"{len(row):,}",

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tests.tui.fake_tasks import TasksApp
-from tui.drawing.glyphs import UNICODE
+from tui.render.glyphs import UNICODE
 from tui.widgets.text_view import TextView
 
 

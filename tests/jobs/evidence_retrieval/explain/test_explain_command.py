@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.reading import started
-from store.views import open_reader
+from store.database import open_reader
+from store.tables import started
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     ranked,

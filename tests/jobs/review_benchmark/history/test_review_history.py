@@ -16,7 +16,7 @@ from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
 from runner.scorecard import Kept
-from store.milestone import Standing
+from store.results import ItemScore
 from tests.jobs.review_benchmark.agents import (
     UNREADABLE,
     Agent,
@@ -62,7 +62,7 @@ def _result(included: Sequence[str], excluded: Sequence[str] = ()) -> AgentResul
 def test_a_review_leaves_its_recall_and_its_studies_with_their_scores() -> None:
     kept = _kept([_result(["7"], ["8"])])
     own = kept.milestone
-    assert own.standings == {"x": {"CD1": Standing(got=1, of=2, passed=False)}}
+    assert own.standings == {"x": {"CD1": ItemScore(got=1, of=2, passed=False)}}
     assert (own.data, own.partial) == ("", False)
     ahn, bo = kept.parts.models["x"]["CD1"]
     assert kept.parts.names["CD1"] == ["Ahn 2008", "Bo 2009"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.tui.sights import HOSTILE, every_state, snapshot, with_status
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.room import Room
-from tui.drawing.run.brief import LINES, brief
+from tui.inline import LINES, brief
+from tui.render.glyphs import UNICODE
+from tui.render.layout import Room
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])

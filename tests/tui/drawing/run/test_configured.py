@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from store.events import Input, RunStarted
-from tui.drawing.run.configured import MASK, configured, mask_looks, masked
+from tui.screens.config import MASK, configured, mask_looks, masked
 
 KEY = "sk-proj-0123456789abcdef"
 BEGAN = RunStarted(

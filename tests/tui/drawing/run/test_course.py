@@ -5,23 +5,25 @@ from __future__ import annotations
 import pytest
 
 from tests.tui.fake_history import column, history
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.room import Room
-from tui.drawing.run.course import COST, SERIES, Course, chart, figures, moment
-from tui.sources.history import Column
+from tui.render.glyphs import UNICODE
+from tui.render.layout import Room
+from tui.render.metrics import COST, SERIES, ChartedHistory, chart, figures, moment
+from tui.sources.history import HistoryColumn
 
 ROOM = Room(width=50, height=8, glyphs=UNICODE)
 BY_NAME = {series.name: series for series in SERIES}
 
 
 def course(
-    *columns: Column, marks: tuple[tuple[int, str], ...] = ((0, "started"),)
-) -> Course:
-    return Course(history=history(columns, *marks), cursor=None, is_priced=True)
+    *columns: HistoryColumn, marks: tuple[tuple[int, str], ...] = ((0, "started"),)
+) -> ChartedHistory:
+    return ChartedHistory(history=history(columns, *marks), cursor=None, is_priced=True)
 
 
-def at(shown: Course, cursor: int | None, *, is_priced: bool = True) -> Course:
-    return Course(history=shown.history, cursor=cursor, is_priced=is_priced)
+def at(
+    shown: ChartedHistory, cursor: int | None, *, is_priced: bool = True
+) -> ChartedHistory:
+    return ChartedHistory(history=shown.history, cursor=cursor, is_priced=is_priced)
 
 
 def test_all_figures_of_a_column_stand_in_a_line() -> None:
@@ -57,7 +59,9 @@ def test_the_time_read_off_comes_with_what_happened_then_or_last() -> None:
 
 def test_a_column_over_midnight_has_both_dates() -> None:
     late = column(0, first=column(0).first + 24 * 60 - 30, width=60)
-    shown = Course(history=history([late], width=60), cursor=None, is_priced=True)
+    shown = ChartedHistory(
+        history=history([late], width=60), cursor=None, is_priced=True
+    )
     assert moment(shown) == "2026-01-01 23:30–2026-01-02 00:30 UTC"
 
 
@@ -76,7 +80,7 @@ def test_a_column_over_midnight_has_both_dates() -> None:
     ],
 )
 def test_where_there_is_no_chart_a_sentence_says_why(
-    name: str, shown: Course, said: str
+    name: str, shown: ChartedHistory, said: str
 ) -> None:
     text = chart(BY_NAME[name], shown, ROOM).plain
     assert said in text

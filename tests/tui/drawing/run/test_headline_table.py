@@ -6,20 +6,20 @@ import pytest
 
 from tests.tui.fake_history import HEADLINE
 from tests.tui.sights import HOSTILE
-from tui.drawing.glyphs import UNICODE
-from tui.drawing.room import Room
-from tui.drawing.run.headline import Standing, headline, provenance
-from tui.sources.headline import Headline, HeadlineMetric, Reckoning
+from tui.render.glyphs import UNICODE
+from tui.render.layout import Room
+from tui.render.metrics import HeadlineMoment, headline, provenance
+from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
 
-KNOWN = Reckoning().asked(0).answered(10, HEADLINE)
+KNOWN = HeadlineProgress().asked(0).answered(10, HEADLINE)
 OF = "so far, of 812 ended tasks, as of event 12,345, computed "
 
 
 @pytest.mark.parametrize(
     ("reckoning", "said"),
     [
-        (Reckoning(), "not computed yet: r does"),
-        (Reckoning().asked(38), "computing for 12 s"),
+        (HeadlineProgress(), "not computed yet: r does"),
+        (HeadlineProgress().asked(38), "computing for 12 s"),
         (KNOWN, f"{OF}40 s ago"),
         (KNOWN.asked(49), f"{OF}40 s ago · computing for 1.0 s"),
         (
@@ -29,15 +29,15 @@ OF = "so far, of 812 ended tasks, as of event 12,345, computed "
     ],
 )
 def test_what_it_is_made_of_and_how_old_it_is_comes_first(
-    reckoning: Reckoning, said: str
+    reckoning: HeadlineProgress, said: str
 ) -> None:
-    assert provenance(Standing(reckoning=reckoning, now_s=50)) == said
+    assert provenance(HeadlineMoment(reckoning=reckoning, now_s=50)) == said
 
 
 @pytest.mark.parametrize(("width", "height"), [(116, 8), (96, 5), (76, 14), (156, 40)])
 def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> None:
     room = Room(width=width, height=height, glyphs=UNICODE)
-    lines = headline(Standing(reckoning=KNOWN, now_s=50), room).plain.split("\n")
+    lines = headline(HeadlineMoment(reckoning=KNOWN, now_s=50), room).plain.split("\n")
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert "95% interval" in lines[1]
@@ -50,9 +50,9 @@ def test_it_fits_its_room_and_counts_what_does_not(width: int, height: int) -> N
 def test_names_from_outside_and_figures_without_an_interval_do_no_harm() -> None:
     metric = HeadlineMetric(path=HOSTILE, model=HOSTILE, value=7, n=7, lo=None, hi=None)
     found = Headline(metrics=(metric,), level=None, seq=1, ended=1, is_partial=False)
-    known = Reckoning().asked(0).answered(0, found)
+    known = HeadlineProgress().asked(0).answered(0, found)
     room = Room(width=100, height=8, glyphs=UNICODE)
-    text = headline(Standing(reckoning=known, now_s=1), room).plain
+    text = headline(HeadlineMoment(reckoning=known, now_s=1), room).plain
     assert "\x1b" not in text
     _, heads, row = text.split("\n")
     assert "interval" in heads.split()
@@ -70,11 +70,11 @@ def test_a_metric_has_its_name_and_where_there_is_room_its_key() -> None:
         hi=0.75,
     )
     found = Headline(metrics=(metric,), level=0.9, seq=1, ended=1, is_partial=False)
-    known = Reckoning().asked(0).answered(0, found)
+    known = HeadlineProgress().asked(0).answered(0, found)
     shown = {}
     for width in (76, 110):
         room = Room(width=width, height=8, glyphs=UNICODE)
-        text = headline(Standing(reckoning=known, now_s=1), room).plain
+        text = headline(HeadlineMoment(reckoning=known, now_s=1), room).plain
         _, heads, row = text.split("\n")
         shown[width] = (heads.split(), row.split())
     assert shown[110] == (

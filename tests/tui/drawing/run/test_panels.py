@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.replies import ServedCount
-from store.status import LimitsSeen
-from store.views import MinuteRow
+from store.read.live import MinuteRow
+from store.read.status import ObservedLimits
+from store.read.usage import ServedCount
 from tests.tui.sights import later, snapshot, with_signs, with_status
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.room import LEAD, Room
-from tui.drawing.run import errors, figures, models
-from tui.drawing.run.models import limited_by, short_names
-from tui.drawing.run.panels import PARTS
-from tui.sources.sight import US_PER_MINUTE, Snapshot
+from tui.render import errors, models, progress
+from tui.render.glyphs import ASCII, UNICODE
+from tui.render.layout import LEAD, Room
+from tui.render.models import limited_by, short_names
+from tui.render.run_panels import RUN_PANELS
+from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def live(tmp_path_factory: pytest.TempPathFactory) -> RunSnapshot:
     return snapshot(tmp_path_factory.mktemp("panels") / "r1")
 
 
-def busy(seen: Snapshot, *, rpm: float | None, tpm: float | None) -> Snapshot:
+def busy(seen: RunSnapshot, *, rpm: float | None, tpm: float | None) -> RunSnapshot:
     """A run that sent 60 requests and 5,000 tokens in its last whole minute."""
     seen = later(seen, 180)
     seen = with_signs(seen, heartbeat_us=seen.now_us)
@@ -42,7 +42,7 @@ def busy(seen: Snapshot, *, rpm: float | None, tpm: float | None) -> Snapshot:
         tokens_out=1000,
         cost_usd=0.25,
     )
-    limits = LimitsSeen(
+    limits = ObservedLimits(
         model="m-large", concurrency=8, rpm=rpm, tpm=tpm, paused_until_us=None
     )
     seen = with_status(seen, limits=(limits,))
@@ -50,13 +50,13 @@ def busy(seen: Snapshot, *, rpm: float | None, tpm: float | None) -> Snapshot:
 
 
 def drawn(
-    draw: Callable[[Snapshot, Room], object], seen: Snapshot, width: int = 72
+    draw: Callable[[RunSnapshot, Room], object], seen: RunSnapshot, width: int = 72
 ) -> str:
     room = Room(width=width, height=12, glyphs=UNICODE)
     return draw(seen, room).plain  # type: ignore[attr-defined, no-any-return]
 
 
-def test_findings_stand_below_the_errors(live: Snapshot) -> None:
+def test_findings_stand_below_the_errors(live: RunSnapshot) -> None:
     mixed = ServedCount(
         model="m-large", field="fingerprint", answers={"fp_1": 3, "fp_2": 1}
     )
@@ -82,7 +82,7 @@ def test_findings_stand_below_the_errors(live: Snapshot) -> None:
     ],
 )
 def test_what_holds_a_run_back_is_named(
-    live: Snapshot, rpm: float | None, tpm: float | None, said: str
+    live: RunSnapshot, rpm: float | None, tpm: float | None, said: str
 ) -> None:
     seen = busy(live, rpm=rpm, tpm=tpm)
     assert limited_by(seen) == said
@@ -90,24 +90,24 @@ def test_what_holds_a_run_back_is_named(
 
 
 def test_before_the_first_whole_minute_nothing_is_known_of_rates(
-    live: Snapshot,
+    live: RunSnapshot,
 ) -> None:
     line = drawn(models.models, live).split("\n")[1]
     assert line.split()[0] == "m-large"
     assert line.split()[2:] == ["1/8", "-/60", "-", "-", "-"]
-    assert "no whole minute yet" in drawn(figures.goodput, live)
-    assert "/h" not in drawn(figures.cost, live)
+    assert "no whole minute yet" in drawn(progress.goodput, live)
+    assert "/h" not in drawn(progress.cost, live)
 
 
-def test_money_is_told_with_its_rate_and_its_budget(live: Snapshot) -> None:
+def test_money_is_told_with_its_rate_and_its_budget(live: RunSnapshot) -> None:
     seen = with_status(busy(live, rpm=None, tpm=None), budget_usd=2.0)
-    text = drawn(figures.cost, seen)
+    text = drawn(progress.cost, seen)
     assert "$0.7500 · $7.50/h, last 2 min" in text
     assert "of $2.00" in text
 
 
-def test_a_price_that_is_unknown_is_never_zero(live: Snapshot) -> None:
-    text = drawn(figures.cost, with_status(live, cost_usd=None))
+def test_a_price_that_is_unknown_is_never_zero(live: RunSnapshot) -> None:
+    text = drawn(progress.cost, with_status(live, cost_usd=None))
     assert text.startswith("? spent")
     assert "$0" not in text
 
@@ -119,11 +119,11 @@ def test_models_keep_their_providers_where_names_would_be_the_same() -> None:
 
 @given(width=st.integers(20, 200), height=st.integers(1, 60), is_ascii=st.booleans())
 def test_no_panel_draws_beyond_its_room(
-    live: Snapshot, width: int, height: int, *, is_ascii: bool
+    live: RunSnapshot, width: int, height: int, *, is_ascii: bool
 ) -> None:
     glyphs = ASCII if is_ascii else UNICODE
     room = Room(width=width, height=height, glyphs=glyphs, has_lead=True)
-    for part in PARTS:
+    for part in RUN_PANELS:
         lines = part.draw(live, room).split("\n")
         assert len(lines) <= max(3, height), part.name
         assert all(line.cell_length <= width + LEAD for line in lines), part.name

@@ -7,34 +7,41 @@ from dataclasses import replace
 
 import pytest
 
-from store.sums import Outcome
+from store.fold_state import FailureOutcome
+from store.read.status import ObservedLimits
+from store.read.usage import FailureRow
 from store.task import TaskState
-from store.views import FailureRow, LimitsSeen
 from tests.tui.seats import listed
 from tests.tui.sights import HOSTILE, snapshot, with_signs, with_status
-from tui.drawing.glyphs import ASCII, UNICODE
-from tui.drawing.room import Column, Room, table
-from tui.drawing.run.errors import error_rows as rows_of
-from tui.drawing.run.errors import errors, last_words
-from tui.drawing.run.goals import term
-from tui.drawing.run.models import limited_by
-from tui.drawing.run.panels import PARTS
-from tui.drawing.run.stages import stage_rows
-from tui.drawing.tables.run_rows import about, matches, rank, summary
-from tui.drawing.words import ending, sentence
-from tui.sources.sight import US_PER_MINUTE, LastFailure, Snapshot, Trouble
+from tui.render.errors import error_rows as rows_of
+from tui.render.errors import errors, last_words
+from tui.render.glyphs import ASCII, UNICODE
+from tui.render.layout import PanelColumn, Room, table_lines
+from tui.render.models import limited_by, term
+from tui.render.progress import stage_rows
+from tui.render.run_panels import RUN_PANELS
+from tui.render.sentences import ending, sentence
+from tui.screens.runs import about, matches, rank, summary
+from tui.sources.run_snapshot import (
+    US_PER_MINUTE,
+    LastFailure,
+    ReadProblem,
+    RunSnapshot,
+)
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def live(tmp_path_factory: pytest.TempPathFactory) -> RunSnapshot:
     return snapshot(tmp_path_factory.mktemp("rows") / "r1")
 
 
-def with_failures(seen: Snapshot, *rows: FailureRow) -> Snapshot:
+def with_failures(seen: RunSnapshot, *rows: FailureRow) -> RunSnapshot:
     return replace(seen, facts=replace(seen.facts, failures=rows))
 
 
-def failure(seen: Snapshot, ago: int, outcome: Outcome, n: int = 1) -> FailureRow:
+def failure(
+    seen: RunSnapshot, ago: int, outcome: FailureOutcome, n: int = 1
+) -> FailureRow:
     """One so many minutes ago."""
     return FailureRow(
         t=seen.now_us // US_PER_MINUTE - ago,
@@ -48,7 +55,7 @@ def failure(seen: Snapshot, ago: int, outcome: Outcome, n: int = 1) -> FailureRo
 
 
 def test_errors_are_counted_lately_and_in_all_with_what_becomes_of_them(
-    live: Snapshot,
+    live: RunSnapshot,
 ) -> None:
     found = {row.error: row for row in rows_of(live)}
     overloaded = found["Overloaded"]
@@ -58,8 +65,8 @@ def test_errors_are_counted_lately_and_in_all_with_what_becomes_of_them(
     assert overloaded.task == 6
 
 
-def test_only_the_last_ten_minutes_are_lately(live: Snapshot) -> None:
-    rows = [failure(live, ago, Outcome.RETRIED, n=5) for ago in (0, 9, 10)]
+def test_only_the_last_ten_minutes_are_lately(live: RunSnapshot) -> None:
+    rows = [failure(live, ago, FailureOutcome.RETRIED, n=5) for ago in (0, 9, 10)]
     seen = with_failures(live, *rows)
     found = {row.error: row.lately for row in rows_of(seen)}
     assert found == {"RateLimited": 10, "Overloaded": 0, "no_list": 0}
@@ -67,7 +74,7 @@ def test_only_the_last_ten_minutes_are_lately(live: Snapshot) -> None:
 
 
 def test_of_an_older_log_the_last_minutes_are_unknown_and_never_zero(
-    live: Snapshot,
+    live: RunSnapshot,
 ) -> None:
     older = replace(live, facts=replace(live.facts, failures=None))
     assert {row.lately for row in rows_of(older)} == {None}
@@ -76,7 +83,9 @@ def test_of_an_older_log_the_last_minutes_are_unknown_and_never_zero(
     assert line.split()[1:3] == ["-", "-"]
 
 
-def test_a_failure_that_repeats_itself_is_told_with_its_count(live: Snapshot) -> None:
+def test_a_failure_that_repeats_itself_is_told_with_its_count(
+    live: RunSnapshot,
+) -> None:
     last = LastFailure(
         at_us=live.now_us - 2_000_000,
         task=1,
@@ -91,7 +100,9 @@ def test_a_failure_that_repeats_itself_is_told_with_its_count(live: Snapshot) ->
     assert ending(stalled) == "no success 10 min"
 
 
-def test_stages_say_what_waits_and_when_the_next_retry_is_due(live: Snapshot) -> None:
+def test_stages_say_what_waits_and_when_the_next_retry_is_due(
+    live: RunSnapshot,
+) -> None:
     first, judge = stage_rows(live)
     assert (first.stage, judge.stage) == ("ask", "judge")
     assert first.states[TaskState.WAITING] == 1
@@ -100,8 +111,8 @@ def test_stages_say_what_waits_and_when_the_next_retry_is_due(live: Snapshot) ->
     assert first.eta == "need 30"
 
 
-def test_every_row_leads_to_its_tasks(live: Snapshot) -> None:
-    goals = {part.name: list(part.goals(live)) for part in PARTS}
+def test_every_row_leads_to_its_tasks(live: RunSnapshot) -> None:
+    goals = {part.name: list(part.goals(live)) for part in RUN_PANELS}
     assert goals["stages"] == ["stage:ask", "stage:judge"]
     assert goals["models"] == ["model:m-large", "model:m-small"]
     assert goals["errors"] == ["err:Overloaded", "reason:no_list"]
@@ -117,8 +128,8 @@ def test_a_name_becomes_a_term_that_can_be_read(value: str, said: str) -> None:
     assert term("stage", value) == said
 
 
-def test_calls_at_a_time_hold_a_run_back_too(live: Snapshot) -> None:
-    limits = LimitsSeen(
+def test_calls_at_a_time_hold_a_run_back_too(live: RunSnapshot) -> None:
+    limits = ObservedLimits(
         model="m-large", concurrency=1, rpm=None, tpm=None, paused_until_us=None
     )
     assert limited_by(with_status(live, limits=(limits,))) == (
@@ -134,7 +145,9 @@ def test_a_table_shows_the_rows_around_its_cursor(
     signs = UNICODE if glyphs is UNICODE else ASCII
     room = Room(width=30, height=6, glyphs=signs, has_lead=True, cursor=cursor)
     rows: Sequence[Sequence[str]] = [[f"row {at}"] for at in range(20)]
-    head, *shown, last = table([Column("what", 9)], rows, room).plain.split("\n")
+    head, *shown, last = table_lines([PanelColumn("what", 9)], rows, room).plain.split(
+        "\n"
+    )
     assert head.split() == ["what"]
     assert len(shown) == 4
     marked = [line for line in shown if line.startswith(signs.cursor)]
@@ -144,10 +157,10 @@ def test_a_table_shows_the_rows_around_its_cursor(
     assert last.strip() == "and 16 more" if cursor is None else last.endswith("of 20")
 
 
-def test_runs_are_sorted_counted_and_found_by_their_state(live: Snapshot) -> None:
+def test_runs_are_sorted_counted_and_found_by_their_state(live: RunSnapshot) -> None:
     runs = [
         listed("over", with_signs(live, phase="run_finished")),
-        listed("bad", Trouble(sentence="it cannot be read")),
+        listed("bad", ReadProblem(sentence="it cannot be read")),
         listed("new", None),
         listed("stuck", with_signs(live, paused_by=HOSTILE)),
         listed("busy", live),

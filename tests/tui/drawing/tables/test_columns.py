@@ -5,12 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.drawing.tables.columns import GAP, Column, fitted
+from tui.render.layout import COLUMN_GAP, TableColumn, fitted
 
-TASK: Column[str] = Column(title="task", width=9, text=str)
-KEY: Column[str] = Column(title="paper", width=10, text=str, grows=True)
-COST: Column[str] = Column(title="cost", width=7, text=str, is_right=True, drops=2)
-WHEN: Column[str] = Column(title="when", width=6, text=str, is_right=True, drops=1)
+TASK: TableColumn[str] = TableColumn(title="task", width=9, text=str)
+KEY: TableColumn[str] = TableColumn(title="paper", width=10, text=str, grows=True)
+COST: TableColumn[str] = TableColumn(
+    title="cost", width=7, text=str, is_right=True, drops=2
+)
+WHEN: TableColumn[str] = TableColumn(
+    title="when", width=6, text=str, is_right=True, drops=1
+)
 ALL = (TASK, KEY, COST, WHEN)
 
 
@@ -35,7 +39,9 @@ def test_one_column_takes_what_is_left() -> None:
 @given(st.integers(21, 300))
 def test_the_room_is_used_and_never_exceeded(width: int) -> None:
     found = fitted(ALL, width)
-    assert sum(column.width for column in found) + GAP * (len(found) - 1) == width
+    assert (
+        sum(column.width for column in found) + COLUMN_GAP * (len(found) - 1) == width
+    )
 
 
 def test_without_columns_there_is_nothing_to_fit() -> None:

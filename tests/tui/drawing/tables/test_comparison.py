@@ -10,29 +10,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.comparisons import APART, FEW, UNSURE, metric, pair, record
-from tui.drawing.tables import compare_words as words_of
-from tui.drawing.tables import comparison as drawing
-from tui.drawing.tables.columns import fitted
-from tui.drawing.tables.comparison import METRIC_COLUMNS, Row, number, rows, rows_wanted
-from tui.sources.comparing import Compared, Comparison, Cost
+from tui.render import comparison as drawing
+from tui.render import comparison as words_of
+from tui.render.comparison import (
+    METRIC_COLUMNS,
+    ComparisonRow,
+    number,
+    rows,
+    rows_wanted,
+)
+from tui.render.layout import fitted
+from tui.sources.comparison import ComparisonResult, PricedComparison, TaskCost
 
 
-def comparison(*pairs: dict[str, Any], **changed: Any) -> Comparison:
-    return Comparison(
+def comparison(*pairs: dict[str, Any], **changed: Any) -> PricedComparison:
+    return PricedComparison(
         words=("r1", "r2"),
-        compared=msgspec.convert(record(*(pairs or (pair(),)), **changed), Compared),
+        compared=msgspec.convert(
+            record(*(pairs or (pair(),)), **changed), ComparisonResult
+        ),
         costs={
-            ("r1", "m-large"): Cost(usd=4.3, tasks=1_000),
-            ("r2", "m-large"): Cost(usd=310.0, tasks=1_000),
+            ("r1", "m-large"): TaskCost(usd=4.3, tasks=1_000),
+            ("r2", "m-large"): TaskCost(usd=310.0, tasks=1_000),
         },
     )
 
 
-def cells(row: Row) -> dict[str, str]:
+def cells(row: ComparisonRow) -> dict[str, str]:
     return {column.title: column.text(row) for column in METRIC_COLUMNS}
 
 
-def row_of(**changed: Any) -> Row:
+def row_of(**changed: Any) -> ComparisonRow:
     shown = comparison(pair(metrics={"m": metric(**changed)}))
     return list(rows(shown))[1]
 
@@ -72,7 +80,7 @@ def test_costs_end_each_group_and_an_unknown_price_is_a_question_mark() -> None:
     known, unknown = (
         row
         for row in rows(comparison(pair(), pair("m-small")))
-        if isinstance(row.shown, drawing.Costs)
+        if isinstance(row.shown, drawing.ComparisonCosts)
     )
     assert list(cells(known).values())[:4] == [
         "$ per 1,000 tasks",
@@ -129,7 +137,7 @@ def test_all_that_is_left_out_is_told_of_two_models() -> None:
     told = drawing.about(next(iter(rows(shown))))
     for words in ("1 metrics", "nothing in common", "2 that only A has", "1 that can"):
         assert words in told
-    more = words_of.more(shown.compared, shown.compared.pairs[0])
+    more = words_of.pair_details(shown.compared, shown.compared.pairs[0])
     for words in (
         "only A has x",
         "z: A and B disagree",
@@ -153,8 +161,8 @@ def test_how_it_was_made_is_told() -> None:
     assert words_of.method(comparison().compared) == (
         "95 % intervals of 2,000 draws by paper · Holm over 2 tests"
     )
-    assert words_of.amount(comparison().compared) == "3 metrics"
-    assert "2 pairs of models" in words_of.amount(
+    assert words_of.amount_compared(comparison().compared) == "3 metrics"
+    assert "2 pairs of models" in words_of.amount_compared(
         comparison(pair(), pair("s")).compared
     )
 

@@ -20,19 +20,12 @@ from store.events import (
     TaskSkipped,
     TasksPlanned,
     TasksReopened,
-    Unknown,
+    UnknownEvent,
 )
-from tests.store.samples import (
-    ASIDE,
-    RUN_STARTED,
-    answered,
-    completed,
-    failed,
-    started,
-)
-from tui.drawing.tables.event_words import facts_text, said
+from tests.store.samples import ASIDE, RUN_STARTED, answered, completed, failed, started
+from tui.render.event_text import event_line, facts_text
 
-SAID: tuple[tuple[Event | Unknown, str], ...] = (
+SAID: tuple[tuple[Event | UnknownEvent, str], ...] = (
     (RUN_STARTED, "sample-job 1 asks m-large, m-small · siftlog 0.1.0"),
     (
         RunResumed(code_sha256="", settings="{}", unknown=1, budget_usd=5.0),
@@ -90,19 +83,19 @@ SAID: tuple[tuple[Event | Unknown, str], ...] = (
         "m: 8 at once · 3 in flight · 60 requests/min · 5 k tokens/min",
     ),
     (
-        Unknown(kind="new", version=7, facts=b'{"a": 1}'),
+        UnknownEvent(kind="new", version=7, facts=b'{"a": 1}'),
         'version 7 is not known to this siftlog: {"a": 1}',
     ),
 )
 
 
 @pytest.mark.parametrize(("event", "line"), SAID)
-def test_a_line_says_what_matters_first(event: Event | Unknown, line: str) -> None:
-    assert said(event) == line
+def test_a_line_says_what_matters_first(event: Event | UnknownEvent, line: str) -> None:
+    assert event_line(event) == line
 
 
 def test_commands_and_scorings_are_said_too() -> None:
-    lines = [said(event) for event in ASIDE[-4:]]
+    lines = [event_line(event) for event in ASIDE[-4:]]
     assert lines == [
         "drain by someone · {}",
         "no · retry by someone",
@@ -113,7 +106,7 @@ def test_commands_and_scorings_are_said_too() -> None:
 
 def test_all_facts_of_an_event_are_there_in_full() -> None:
     for event in (*(event for event, _ in SAID), *ASIDE):
-        if not isinstance(event, Unknown):
+        if not isinstance(event, UnknownEvent):
             text = facts_text(event)
             assert all(field.name in text for field in fields(event))
             assert "null" not in text
@@ -121,6 +114,6 @@ def test_all_facts_of_an_event_are_there_in_full() -> None:
 
 @given(st.binary(max_size=60))
 def test_what_a_later_siftlog_wrote_is_shown_as_it_stands(facts: bytes) -> None:
-    event = Unknown(kind="new", version=2, facts=facts)
-    assert said(event)
+    event = UnknownEvent(kind="new", version=2, facts=facts)
+    assert event_line(event)
     assert facts_text(event) or not facts

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from store.views import AttemptRow, Score
+from store.read.tasks import AttemptRow
+from store.scoring import Score
 from tests.store.samples import answered, failed
 from tests.tui.fake_tasks import FakeTasks
-from tui.drawing.tables.attempt_columns import attempt_columns, why_next
-from tui.drawing.tables.task_columns import score
-from tui.sources.task_detail import AttemptLine
+from tui.render.tasks import attempt_columns, score, why_next
+from tui.sources.tasks import AttemptLine
 
 ROW = AttemptRow(
     attempt=1,

@@ -1,0 +1,510 @@
+"""Sends commands to a run, lists what became of them, previews their effect.
+
+No second process ever writes to the log. Whoever wants something appends one line here;
+the run's own process reads on from where it was, and answers with events. A line is
+appended under a lock of the file, after a newline if somebody's crash left the line
+before it unfinished: that one then spoils nothing but itself.
+
+A request waits in `control.jsonl` until the run's process answers it by events. A copy
+of a log may lie without its requests: those that were answered are found all the same.
+
+Read from the projections alone: it costs the same for ten tasks and ten million, but
+for a filter, whose tasks are counted. Money is told only where every answer so far has
+a price. The command line and the monitor say the same sentence about them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from store.errors import NoSuchName
+from store.events import CommandAccepted, CommandApplied, CommandRejected, RecordedEvent
+from store.query import final_tasks_query
+from store.read.status import UNITS, model_limits_in_words, status
+from store.read.tasks import LaneKey, count_by_lane, mean_costs
+from store.read.usage import batches, dollars, spending
+from store.runs import RunFolder
+from store.tables import recorded
+from store.task import TaskState, is_within, usd
+
+Payload: TypeAlias = Mapping[str, str | int | float | bool | None]
+"""What a request names beside its kind: a stage, a filter, a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What somebody asks of a run."""
+
+    id: str  #: unique; a command is carried out once, however often it is read
+    author: str
+    host: str
+    at_us: int
+    kind: str  #: "pause", "drain", "retry", ...
+    payload: Payload = field(default_factory=dict)
+    expected_state: str | None = None  #: refuse if the run is in another state by then
+
+    @classmethod
+    def new(
+        cls, kind: str, payload: Payload, *, at_us: int, expected_state: str | None
+    ) -> Command:
+        """A request of whoever runs this process, not yet written."""
+        return cls(
+            id=uuid.uuid4().hex,
+            author=_author(),
+            host=os.uname().nodename,
+            at_us=at_us,
+            kind=kind,
+            payload=payload,
+            expected_state=expected_state,
+        )
+
+
+def _author() -> str:
+    """Who asks; a container may know nobody by that number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def withdrawals(commands: Iterable[Command]) -> dict[str, Command]:
+    """Who takes a request back first, by the id of the request."""
+    found: dict[str, Command] = {}
+    for command in commands:
+        if command.kind == "withdraw":
+            found.setdefault(str(command.payload.get("id")), command)
+    return found
+
+
+_DECODER = msgspec.json.Decoder(Command)
+
+
+def send_command(folder: RunFolder, command: Command) -> None:
+    """Ask *command* of a run; nothing waits for the answer."""
+    line = msgspec.json.encode(command) + b"\n"
+    with folder.control.open("ab+", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
+        if (end := file.seek(0, os.SEEK_END)) and os.pread(
+            file.fileno(), 1, end - 1
+        ) != b"\n":
+            line = b"\n" + line
+        # one call as a rule; what a full disk cut off raises with the next one
+        while line:
+            line = line[file.write(line) :]
+
+
+def forward_command(folder: RunFolder, line: bytes) -> None:
+    """Write down what was asked of the run elsewhere, where it does not stand yet.
+
+    Raises:
+        ValueError: *line* is no request.
+    """
+    try:
+        command = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"this is no request: {error}") from error
+    if command.id not in {each.id for each in CommandTail(folder.control).read()}:
+        send_command(folder, command)
+
+
+class CommandTail:
+    """Reads on in a `control.jsonl` from where it was.
+
+    A line without its newline is left for the next time; a line that is no command is
+    passed over and counted in `unreadable`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self.unreadable = 0
+
+    def read(self) -> list[Command]:
+        """What was asked since the last call."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                added = file.read()
+        except FileNotFoundError:
+            return []
+        whole = added[: added.rfind(b"\n") + 1]
+        self._position += len(whole)
+        commands = []
+        for line in filter(None, whole.split(b"\n")):
+            try:
+                commands.append(_DECODER.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.unreadable += 1
+        return commands
+
+
+OUTCOME_KINDS = ("command_accepted", "command_rejected", "command_applied")
+"""Events that answer a request."""
+_END_US = 253_402_300_800_000_000
+"""The year 10000: no calendar shows what lies beyond, and anybody may write a line."""
+ALL = 1_000_000
+"""Requests in one log, at most; people make them."""
+
+
+class CommandOutcome(Enum):
+    """What became of a request."""
+
+    WAITING = "waiting"  #: not answered
+    WITHDRAWN = "withdrawn"  #: not answered, and not to be carried out any more
+    ACCEPTED = "accepted"  #: being carried out, or at the end of the process
+    APPLIED = "applied"
+    REJECTED = "rejected"
+
+
+OPEN = frozenset({CommandOutcome.WAITING, CommandOutcome.ACCEPTED})
+"""Answers after which something is still to come."""
+_HEARD = frozenset({CommandOutcome.ACCEPTED, CommandOutcome.APPLIED})
+"""Answers of one shard that no other's refusal takes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord:
+    """A request with its answer."""
+
+    id: str
+    kind: str
+    author: str
+    payload: Payload
+    host: str | None = None  #: None: it stands in the log alone
+    asked_us: int | None = None  #: likewise
+    expected_state: str | None = None
+    answer: CommandOutcome = CommandOutcome.WAITING
+    accepted_us: int | None = None
+    answered_us: int | None = None  #: when it was applied or rejected
+    said: str | None = None  #: its effect, or why it was rejected
+
+    @property
+    def words(self) -> str:
+        """What was asked, in a few words."""
+        return words_of(self.kind, self.payload)
+
+    @property
+    def began_us(self) -> int:
+        """When it was asked, or else when it is first heard of."""
+        times = (self.asked_us, self.accepted_us, self.answered_us)
+        return next((time for time in times if time is not None), 0)
+
+
+def words_of(kind: str, payload: Payload) -> str:
+    """A request on one line.
+
+    >>> words_of("limits", {"model": "m", "rpm": None})
+    'limits model m rpm none'
+    """
+    named = (
+        key if value is True else f"{key} {'none' if value is None else value}"
+        for key, value in payload.items()
+        if value is not False and (value is not None or key in {"rpm", "tpm"})
+    )
+    return " ".join((kind, *named))
+
+
+def command_log(
+    conn: sqlite3.Connection, commands: Sequence[Command]
+) -> list[CommandRecord]:
+    """Every request to a run, in the order in which they were made.
+
+    Args:
+        conn: the run's log.
+        commands: what stands in its `control.jsonl`.
+    """
+    withdrawn = withdrawals(commands)
+    found: dict[str, CommandRecord] = {}
+    for command in commands:
+        answer = (
+            CommandOutcome.WITHDRAWN
+            if command.id in withdrawn
+            else CommandOutcome.WAITING
+        )
+        found.setdefault(
+            command.id,
+            CommandRecord(
+                id=command.id,
+                kind=command.kind,
+                author=command.author,
+                payload=command.payload,
+                host=command.host,
+                asked_us=command.at_us if 0 <= command.at_us < _END_US else None,
+                expected_state=command.expected_state,
+                answer=answer,
+            ),
+        )
+    for row in recorded_outcomes(conn):
+        _take_in(found, row)
+    return sorted(found.values(), key=lambda request: request.began_us)
+
+
+def recorded_outcomes(conn: sqlite3.Connection, after: int = 0) -> list[RecordedEvent]:
+    """Answers that were recorded after an event, ascending."""
+    return recorded(conn, after, ALL, OUTCOME_KINDS)
+
+
+def _take_in(found: dict[str, CommandRecord], row: RecordedEvent) -> None:
+    """What an answer says of its request."""
+    match row.event:
+        case CommandAccepted() as event:
+            before = found.get(event.command) or CommandRecord(
+                id=event.command,
+                kind=event.kind,
+                author=event.author,
+                payload=json.loads(event.payload),
+            )
+            if before.answer is CommandOutcome.APPLIED:
+                return  # by another shard of the run, already
+            after = replace(
+                before, answer=CommandOutcome.ACCEPTED, accepted_us=row.ts_us
+            )
+        case CommandRejected() as event:
+            if event.command in found and found[event.command].answer in _HEARD:
+                return  # by another shard of the run
+            before = found.get(event.command) or CommandRecord(
+                id=event.command, kind=event.kind, author=event.author, payload={}
+            )
+            after = replace(
+                before,
+                answer=CommandOutcome.REJECTED,
+                answered_us=row.ts_us,
+                said=event.reason,
+            )
+        case CommandApplied() as event if event.command in found:
+            after = replace(
+                found[event.command],
+                answer=CommandOutcome.APPLIED,
+                answered_us=row.ts_us,
+                said=event.effect,
+            )
+        case _:
+            return
+    found[after.id] = after
+
+
+BE_WAITED_FOR: Final = "be waited for"
+"""What calls in batches are where the process stays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPreview:
+    """The tasks and calls that a request is about, and the money."""
+
+    tasks: int
+    in_flight: int  #: calls of theirs under way
+    batched: int = 0  #: of these, to models that are asked by batches
+    usd: float | None = None  #: what asking the tasks again would cost; None: unknown
+    spent_usd: float | None = None  #: so far; None: unknown
+    cap_usd: float | None = None  #: of the whole run; None: no budget
+    budget_left_usd: float | None = None  #: None: no budget
+
+    @property
+    def untouched(self) -> int:
+        """Open tasks without a call under way."""
+        return self.tasks - self.in_flight
+
+
+def preview_command(
+    reader: sqlite3.Connection, kind: str, payload: Payload
+) -> CommandPreview:
+    """What a request of any kind is about.
+
+    Raises:
+        NoSuchName: it names a stage or model that the run does not have.
+        QueryError: its filter cannot be read.
+    """
+    if kind == "retry":
+        return preview_retry(reader, str(payload.get("filter", "")))
+    stage, model = payload.get("stage"), payload.get("model")
+    return preview_open_tasks(
+        reader,
+        None if stage is None else str(stage),
+        None if model is None else str(model),
+    )
+
+
+def preview_open_tasks(
+    reader: sqlite3.Connection, stage: str | None = None, model: str | None = None
+) -> CommandPreview:
+    """The open tasks of a stage, a model, or the run.
+
+    Raises:
+        NoSuchName: there are no tasks of such a name.
+    """
+    run = status(reader)
+    check_name("stage", stage, sorted({lane.stage for lane in run.lanes}))
+    check_name("model", model, sorted({lane.model for lane in run.lanes}))
+    lanes = [lane for lane in run.lanes if is_within(lane.key, (stage, model))]
+    running = [(lane, lane.states.get(TaskState.RUNNING, 0)) for lane in lanes]
+    by_batches = {batch.model for batch in batches(reader)}
+    return CommandPreview(
+        tasks=sum(n for lane in lanes for s, n in lane.states.items() if s.is_open),
+        in_flight=sum(n for _, n in running),
+        batched=sum(n for lane, n in running if lane.model in by_batches),
+        **_money(reader),
+    )
+
+
+def check_name(what: str, name: object, known: Sequence[str]) -> None:
+    """See that a run has what a request names; None names everything.
+
+    Raises:
+        NoSuchName: it has not.
+    """
+    if name is not None and name not in known:
+        raise NoSuchName(f"there is no {what} {name!r} here: use {', '.join(known)}")
+
+
+def preview_retry(reader: sqlite3.Connection, expression: str) -> CommandPreview:
+    """The final tasks that a filter names, at what such tasks have cost so far.
+
+    Raises:
+        QueryError: the filter cannot be read.
+    """
+    counts = count_by_lane(reader, final_tasks_query(expression))
+    run = status(reader)
+    return CommandPreview(
+        tasks=sum(counts.values()),
+        in_flight=0,
+        batched=0,
+        usd=None if run.cost_usd is None else _cost(counts, mean_costs(reader)),
+        **_money(reader),
+    )
+
+
+def _cost(
+    counts: Mapping[LaneKey, int], means: Mapping[LaneKey, float]
+) -> float | None:
+    """A reply each at their lanes' means; None: a lane has had none so far."""
+    if not counts.keys() <= means.keys():
+        return None
+    return sum(n * means[lane] for lane, n in sorted(counts.items()))
+
+
+def _money(reader: sqlite3.Connection) -> dict[str, float | None]:
+    """What is spent and may be, and what the budget leaves beside calls in flight."""
+    money = spending(reader)
+    taken = money.spent_pico + money.possible_pico + money.in_flight_pico
+    left = None if money.cap_pico is None else usd(money.cap_pico - taken)
+    return {
+        "spent_usd": money.spent_usd,
+        "cap_usd": money.cap_usd,
+        "budget_left_usd": left,
+    }
+
+
+def preview_sentence(
+    kind: str, payload: Payload, stakes: CommandPreview, run_id: str
+) -> str:
+    """What a request would come to, in one sentence with its figures."""
+    return _SENTENCES[kind](payload, stakes, run_id)
+
+
+def _tasks(n: int, kind: str = "") -> str:
+    return f"{n:,} {kind}task{'' if n == 1 else 's'}"
+
+
+def _calls(
+    stakes: CommandPreview, of: str = "", *, end: str = "finish", left: str
+) -> str:
+    """That calls in flight would *end*, and those in batches be *left* to something."""
+    alone, batched = stakes.in_flight - stakes.batched, stakes.batched
+    said = [f"{_call(alone)} in flight{of} would {end}"] if alone or not batched else []
+    if batched:
+        said.append(f"{_call(batched)} in batches{of} would {left}")
+    return " and ".join(said)
+
+
+def _call(n: int) -> str:
+    return f"{n:,} call{'' if n == 1 else 's'}"
+
+
+def _pause(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del payload
+    return (
+        f"{_tasks(stakes.tasks, 'open ')} of {run_id} would be held back; "
+        f"{_calls(stakes, left=BE_WAITED_FOR)}."
+    )
+
+
+def _resume(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del payload
+    return f"{_tasks(stakes.tasks, 'open ')} of {run_id} would go on."
+
+
+def _drain(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del payload
+    calls = _calls(stakes, f" of {run_id}", left="stay at the provider")
+    return f"{calls}; {_tasks(stakes.untouched)} would stay open for siftlog resume."
+
+
+def _cancel(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    end = "be cut" if payload.get("now") else "finish"
+    return (
+        f"{_tasks(stakes.untouched, 'open ')} of {run_id} would be skipped; "
+        f"{_calls(stakes, end=end, left='be cancelled at the provider')}."
+    )
+
+
+def _retry(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del payload
+    if not stakes.tasks:
+        return (
+            f"No final task of {run_id} is one of those: nothing is asked; siftlog "
+            f"status {run_id} counts the reasons there are."
+        )
+    cost = "" if stakes.usd is None else f", for about {dollars(stakes.usd)}"
+    if stakes.budget_left_usd is not None:
+        cost += f"; the budget has {dollars(stakes.budget_left_usd)} left"
+    return f"{_tasks(stakes.tasks)} of {run_id} would be asked again{cost}."
+
+
+def _limits(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del run_id
+    named = {name: payload[name] for name in UNITS if name in payload}
+    values = {name: None if v is None else float(v) for name, v in named.items()}
+    model = payload.get("model")
+    limits = model_limits_in_words(None if model is None else str(model), values)
+    return (
+        f"{limits} would be the most for {_tasks(stakes.tasks, 'open ')}; "
+        f"{_calls(stakes, left=BE_WAITED_FOR)}."
+    )
+
+
+def _budget(payload: Payload, stakes: CommandPreview, run_id: str) -> str:
+    del run_id
+    said = "nothing is known to be spent"
+    if stakes.spent_usd is not None:
+        said = f"{dollars(stakes.spent_usd)} spent"
+    left = stakes.budget_left_usd
+    if stakes.cap_usd is None or left is None:
+        said += ", no budget"
+    else:
+        said += f", {dollars(left)} left of {dollars(stakes.cap_usd)}"
+        if "add_usd" in payload:
+            said += f", {dollars(left + float(payload['add_usd'] or 0))} then"
+    return f"{said}, for {_tasks(stakes.tasks, 'open ')}."
+
+
+_SENTENCES: Mapping[str, Callable[[Payload, CommandPreview, str], str]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "drain": _drain,
+    "cancel": _cancel,
+    "retry": _retry,
+    "limits": _limits,
+    "budget": _budget,
+}

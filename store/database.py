@@ -1,0 +1,400 @@
+"""Opens connections to a log, and holds the SQL statements by name.
+
+The writer takes its connection from a `Connector`, so that a test can run the same
+writer on another SQLite with a file system that forgets unsynced writes.
+
+A `.sql` file holds statements under headings of the form `-- name: what_it_does`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Final, Literal, TypeAlias
+
+from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
+from store.filesystem import network_problem
+
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
+_HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def text(name: str) -> str:
+    """The words of `store/sql/NAME.sql`."""
+    return files("store").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def script(name: str) -> list[str]:
+    """The statements of `store/sql/NAME.sql`, in order.
+
+    They are run one by one, inside the caller's transaction; `executescript` would
+    commit it first.
+    """
+    statements = []
+    lines: list[str] = []
+    for line in text(name).splitlines():
+        lines.append(line)
+        if sqlite3.complete_statement("\n".join(lines)):
+            statements.append("\n".join(lines))
+            lines.clear()
+    return statements
+
+
+def named(text: str) -> dict[str, str]:
+    """The statements of a file's *text* under their names."""
+    _, *parts = _HEADING.split(text)
+    return {
+        name: _COMMENT.sub("", body).strip().rstrip(";")
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+SQL: Final[Mapping[str, str]] = named(text("queries"))
+"""Every statement of the log's writer and readers."""
+
+
+#: "EVLG", in the file's header: what tells a log from any other SQLite file.
+APPLICATION_ID = 0x45564C47
+#: Version of the tables in `schema.sql`.
+SCHEMA_VERSION = 1
+
+#: A log in a read-only folder is copied for reading up to this size.
+COPY_BYTES = 1 << 30
+
+#: What SQLite says where it could not make its index of the WAL.
+_NO_INDEX = {
+    sqlite3.SQLITE_IOERR_SHMOPEN,
+    sqlite3.SQLITE_IOERR_SHMSIZE,
+    sqlite3.SQLITE_IOERR_SHMMAP,
+}
+
+Connector: TypeAlias = Callable[[Path], sqlite3.Connection]
+"""Opens a file for writing, creating it where it is absent."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The writer's connection, in autocommit: transactions are begun by name."""
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def _check_identity(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is not a log of a version that this code can read.
+
+    Raises:
+        NotALog: it is no SQLite file, or another program's.
+        NewerLog: its tables are of a later version.
+        CorruptLog: its header cannot be read.
+    """
+    try:
+        (application_id,) = conn.execute(SQL["application_id"]).fetchone()
+        if application_id != APPLICATION_ID:
+            raise NotALog(
+                f"{path} is not a siftlog log: name a run's folder, or list the runs "
+                "with 'siftlog runs'"
+            )
+        (version,) = conn.execute(SQL["schema_version"]).fetchone()
+        is_newer = version > SCHEMA_VERSION
+    except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError) as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise NotALog(
+                f"{path} is not a database: name a run's folder, or list the runs "
+                "with 'siftlog runs'"
+            ) from error
+        raise unreadable(path, error) from error
+    if is_newer:
+        raise NewerLog(
+            f"{path} was written by a later siftlog (tables of version {version}, "
+            f"known up to {SCHEMA_VERSION}): upgrade siftlog"
+        )
+
+
+def unreadable(path: Path, error: Exception) -> StoreError:
+    """What to say of a log that SQLite could not read."""
+    extended = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    code = extended & 0xFF
+    said = " ".join(str(error).split())  # it may quote a statement of several lines
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreError(f"{path} is busy ({said}): try again in a moment")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"{path} cannot be opened ({said}): see that it may be read, and that not "
+            "too many files are open"
+        )
+    if code == sqlite3.SQLITE_FULL or extended in _NO_INDEX:
+        return StoreError(
+            f"{path} cannot be looked at ({said}): make room on its disk, where "
+            "SQLite keeps a small index beside it"
+        )
+    return CorruptLog(
+        f"{path} cannot be read ({said}): see 'siftlog verify', then restore a copy "
+        "of the run's folder"
+    )
+
+
+class LogReader(sqlite3.Connection):
+    """A connection that is closed by the end of its `with` block."""
+
+    path: Path  #: the log
+    #: where the files were copied to, if they could not be read where they are
+    copied_to: TemporaryDirectory[str] | None = None
+    copied_as: tuple[tuple[int, int], ...] = ()  #: what told these files from others
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> Literal[False]:
+        """Close it, where `sqlite3` would only commit.
+
+        Raises:
+            CorruptLog: the block met a damaged page or text.
+            StoreError: it met a lock that was not lifted in time, or a failing disk.
+        """
+        self.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise unreadable(self.path, error) from error
+        return False
+
+    def close(self) -> None:
+        """Close it, and remove the copy that it reads, if it does."""
+        super().close()
+        if self.copied_to is not None:
+            self.copied_to.cleanup()
+
+    def is_outdated(self) -> bool:
+        """Whether it reads a copy of files that have changed since."""
+        return self.copied_to is not None and self.copied_as != _stamps(
+            _files(self.path)
+        )
+
+
+def open_reader(path: Path) -> LogReader:
+    """A connection that can only look; any number of them disturb nobody.
+
+    Use it in autocommit and fetch every answer whole: a cursor left open holds a
+    snapshot, and the writer's WAL grows for as long.
+
+        with open_reader(folder.log) as reader:
+            print(status(reader).tasks.open)
+
+    Raises:
+        NoSuchRun: there is no such file (yet).
+        NotALog: it is another program's.
+        CorruptLog: it cannot be read.
+        StoreError: it may not be opened.
+    """
+    if not path.exists():
+        raise NoSuchRun(f"there is no log at {path}: list the runs with 'siftlog runs'")
+    conn = read_only(path)
+    try:
+        if _needs_copy(conn):
+            conn.close()
+            conn = _look_at_copy(path)
+        _check_identity(conn, path)
+        _stand_in(conn, path)
+        for pragma in ("query_only", "reader_timeout", "reader_cache"):
+            conn.execute(SQL[pragma])
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+def _stand_in(conn: LogReader, path: Path) -> None:
+    """Give the reader of an older log what its tables lack, as views of its own."""
+    try:
+        (has_lanes,) = conn.execute(SQL["has_lanes"]).fetchone()
+        if not has_lanes:
+            for statement in script("older"):
+                conn.execute(statement)
+        (has_reply_tally,) = conn.execute(SQL["has_reply_tally"]).fetchone()
+        if not has_reply_tally:
+            conn.execute(SQL["empty_reply_tally"])
+    except sqlite3.DatabaseError as error:
+        raise unreadable(path, error) from error
+
+
+def read_only(path: Path) -> LogReader:
+    """A connection that cannot write to *path*; what is in it is not looked at yet.
+
+    Raises:
+        StoreError: it may not be opened.
+    """
+    try:
+        reader = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            factory=LogReader,
+        )
+    except sqlite3.OperationalError as error:
+        raise unreadable(path, error) from error
+    reader.path = path
+    return reader
+
+
+def _needs_copy(conn: LogReader) -> bool:
+    """Whether SQLite must write beside the log to read it, and may not.
+
+    It keeps an index of the WAL in a file of its own; in a folder that is read-only for
+    us, and where no writer has left that file, it cannot be made.
+    """
+    try:
+        conn.execute(SQL["application_id"]).fetchone()
+    except sqlite3.OperationalError as error:
+        primary = error.sqlite_errorcode & 0xFF
+        return primary in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+    except sqlite3.DatabaseError:
+        pass  # `_check_identity` says what is wrong with it
+    return False
+
+
+def _look_at_copy(path: Path) -> LogReader:
+    files = _files(path)
+    stamps = _stamps(files)
+    if sum(file.stat().st_size for file in files) > COPY_BYTES:
+        raise StoreError(
+            f"{path} lies in a folder where nothing may be written, and is too large "
+            "to be copied for a look: copy the run's folder to one of your own"
+        )
+    folder = TemporaryDirectory(prefix="siftlog-")
+    try:
+        for file in files:
+            shutil.copyfile(file, Path(folder.name, file.name))
+    except OSError as error:
+        folder.cleanup()
+        raise StoreError(
+            f"{path} lies in a folder where nothing may be written, and cannot be "
+            f"copied for a look ({error.strerror}): make room for temporary files"
+        ) from error
+    conn = read_only(Path(folder.name, path.name))
+    conn.path, conn.copied_to, conn.copied_as = path, folder, stamps
+    return conn
+
+
+def _files(path: Path) -> list[Path]:
+    """Those that a log consists of: without a writer, there is no WAL."""
+    wal = path.with_name(f"{path.name}-wal")
+    return [file for file in (path, wal) if file.exists()]
+
+
+def _stamps(files: list[Path]) -> tuple[tuple[int, int], ...]:
+    found = [file.stat() for file in files]
+    return tuple((stat.st_mtime_ns, stat.st_size) for stat in found)
+
+
+def wal_problem(folder: Path) -> str | None:
+    """Why *folder* cannot keep a log, as a sentence; None where it can."""
+    refused = network_problem(folder)
+    if refused is not None:
+        return refused
+    try:
+        with (
+            TemporaryDirectory(dir=folder, prefix=".siftlog-") as probe,
+            closing(connect(Path(probe, "probe.db"))) as conn,
+        ):
+            (mode,) = conn.execute(SQL["journal_mode"]).fetchone()
+    except (OSError, sqlite3.Error) as error:
+        return f"{folder} cannot keep a log ({error}): choose another folder"
+    return None if mode == "wal" else no_wal(folder, mode)
+
+
+def no_wal(path: Path, mode: str) -> str:
+    """The sentence about a file system without what a WAL needs."""
+    return (
+        f"{path} lies on a file system without shared memory for SQLite (journal mode "
+        f"{mode!r}): put the runs folder on a local disk"
+    )
+
+
+UNION: Final[Mapping[str, str]] = named(text("union"))
+"""Every statement about the tables that only a union has."""
+
+FACTS = ("merged", "opening", "origin", "numbered", "identity")
+"""Tables that say where the events came from."""
+DERIVED = ("claim", "reopened", "part", "place")
+"""Tables that are folded from the events."""
+
+
+def is_union(conn: sqlite3.Connection) -> bool:
+    """Whether a log is the union of others."""
+    return bool(conn.execute(UNION["is_union"]).fetchone()[0])
+
+
+def has_places(conn: sqlite3.Connection) -> bool:
+    """Whether the order of the plan is told apart from the numbers of its tasks."""
+    return bool(conn.execute(UNION["has_places"]).fetchone()[0])
+
+
+#: What SQLite says where the copy, and not the log, is what it cannot write.
+_NO_ROOM = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+#: Of SQLite's machine, between two looks at how far it is: some 10 ms.
+STEPS = 100_000
+
+
+def copy_log(source: Path, target: Path, progress: Callable[[str], None]) -> None:
+    """Write what a log holds now to *target*, where no file is yet.
+
+    The copy holds all that was committed and nothing of what was freed, without a
+    WAL: the same events give the same bytes, by the same SQLite. The source's writer
+    is not held up; its WAL may grow until the copy is whole.
+
+    Args:
+        source: the log.
+        target: the new file.
+        progress: is told in a line how far this is.
+
+    Raises:
+        NoSuchRun: there is no log.
+        NotALog: *source* is something else.
+        CorruptLog: it cannot be read.
+        StoreError: the copy cannot be written.
+    """
+    watch = _Watch(target, progress)
+    with open_reader(source) as reader:
+        # that forbids writing any file; the log itself is open for reading only
+        reader.execute(SQL["query_any"])
+        reader.set_progress_handler(watch.look, STEPS)
+        try:
+            reader.execute(SQL["copy_into"], (str(target.absolute()),))
+        except sqlite3.OperationalError as error:
+            if watch.stopped is not None:
+                raise watch.stopped from None
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
+                raise
+            raise StoreError(
+                f"{source} cannot be copied to {target.parent} ({error}): make room "
+                "there, or choose another folder"
+            ) from error
+
+
+class _Watch:
+    """Looks at a copy while SQLite makes it; the only moments for a Ctrl-C, too."""
+
+    def __init__(self, target: Path, progress: Callable[[str], None]) -> None:
+        self._target = target
+        self._progress = progress
+        self.stopped: BaseException | None = None
+
+    def look(self) -> int:
+        """Tell how far it is; anything but 0 ends the statement.
+
+        SQLite would make a mere "interrupted" of an exception, so it is kept for later.
+        """
+        try:
+            size = self._target.stat().st_size if self._target.exists() else 0
+            self._progress(f"{size / 1e6:,.0f} MB of the log copied")
+        except BaseException as stop:  # noqa: BLE001 - raised again by `copy_log`
+            self.stopped = stop
+            return 1
+        return 0

@@ -1,0 +1,172 @@
+"""Holds the state of a fold: the run's phase, and its sums.
+
+Plain sums that are added up in the tables. All are of integers, so that they do not
+depend on how events were batched.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from store.errors import IllegalMove
+from store.events import (
+    NAMES,
+    RunCancelled,
+    RunDrained,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    TasksPlanned,
+)
+
+Turn: TypeAlias = RunStarted | RunResumed | RunDrained | RunCancelled | RunFinished
+"""Events after which a process works on the run, or none does any more."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RunState:
+    """The one row of its table; a fold changes it in place."""
+
+    phase: str = "created"  #: kind of the last `Turn`
+    phase_by: str | None = None
+    phase_why: str | None = None
+    phase_us: int = 0  #: when that was, or when a pause in it was last lifted
+    paused_by: str | None = None  #: who holds the whole run back
+    draining_by: str | None = None  #: who asked the present process to end
+    tasks: int = 0  #: highest task number
+    consumed: int = 0
+    exhausted: bool = False
+    success_us: int | None = None  #: when a task was last completed
+
+    def turn(self, ts_us: int, event: Turn) -> None:
+        """Work on the run began, or ended."""
+        self.phase = NAMES[type(event)]
+        self.phase_us = ts_us
+        self.phase_by = self.phase_why = self.draining_by = None
+        if isinstance(event, RunDrained):
+            self.phase_by, self.phase_why = event.by, event.why
+        elif isinstance(event, RunCancelled):
+            self.phase_by = event.by
+
+    def plan(self, event: TasksPlanned, rows: int) -> None:
+        """The plan grew by *rows* tasks.
+
+        Raises:
+            IllegalMove: they do not follow the tasks that are there.
+        """
+        if event.first != self.tasks + 1 or event.count != rows:
+            raise IllegalMove(
+                f"tasks {event.first} to {event.first + event.count - 1} cannot be "
+                f"planned by {rows} rows after task {self.tasks}"
+            )
+        self.tasks += event.count
+        self.consumed = max(self.consumed, event.consumed)
+        self.exhausted = self.exhausted or event.exhausted
+
+
+US_PER_S = 1_000_000
+US_PER_MINUTE = 60 * US_PER_S
+#: Latency buckets are 2 % wide: percentiles to 2 % without keeping every value.
+BUCKET_RATIO = 1.02
+_LOG_RATIO = math.log(BUCKET_RATIO)
+
+
+@dataclass(slots=True)
+class MinuteSums:
+    """What happened in one minute of one stage and model."""
+
+    started: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_pico: int = 0
+
+
+@dataclass(slots=True)
+class LaneSums:
+    """What has happened so far of one stage and model: its minutes in sum."""
+
+    started: int = 0
+    succeeded: int = 0
+    replies: int = 0  #: answers whose latency is known
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_pico: int = 0
+
+
+@dataclass(slots=True)
+class ReplyTally:
+    """Replies and failed tasks of one stage and model, by what was wrong with them.
+
+    All that ever came is counted: a `retry` takes nothing away.
+    """
+
+    replies: int = 0  #: answers of the response cache included
+    truncated: int = 0  #: ended at the output limit
+    refused: int = 0  #: by the model
+    filtered: int = 0  #: by the provider, with a reply or an error status
+    empty: int = 0  #: without any text
+    unparsed: int = 0  #: the job's parser could not read them
+    failed: int = 0  #: tasks that ended without a reply
+
+
+@dataclass(slots=True)
+class ErrorSums:
+    """Failed attempts of one class, stage and model."""
+
+    n: int
+    final: int  #: of them, those that no further attempt followed
+    last_seq: int
+    sample_task: int
+
+
+class FailureOutcome(enum.StrEnum):
+    """What came of an attempt or a reply that was not as it should be."""
+
+    RETRIED = "retried"
+    FINAL = "final"  #: no further attempt
+    REASKED = "re-ask"  #: the content was refused, and asked for again
+    UNPARSED = "unparsed"  #: the reply is kept, and the parser could not read it
+
+
+@dataclass(slots=True)
+class FailureSums:
+    """What went wrong in one minute of one class, stage, model and outcome."""
+
+    n: int
+    last_task: int
+
+
+def lanes_of(
+    minutes: Mapping[tuple[str, str, int], MinuteSums],
+    latencies: Mapping[tuple[str, str, int], int],
+) -> dict[tuple[str, str], LaneSums]:
+    """What some minutes come to, by stage and model.
+
+    Args:
+        minutes: by stage, model and minute.
+        latencies: answers by model, stage and bucket.
+    """
+    sums: dict[tuple[str, str], LaneSums] = defaultdict(LaneSums)
+    for (stage, model, _), minute in minutes.items():
+        lane = sums[stage, model]
+        lane.started += minute.started
+        lane.succeeded += minute.succeeded
+        lane.tokens_in += minute.tokens_in
+        lane.tokens_out += minute.tokens_out
+        lane.cost_pico += minute.cost_pico
+    for (model, stage, _), n in latencies.items():
+        sums[stage, model].replies += n
+    return sums
+
+
+def bucket_of(latency_ms: float) -> int:
+    """The latency bucket of a duration; everything below 1 ms shares bucket 0."""
+    return int(math.log(latency_ms) / _LOG_RATIO) if latency_ms > 1 else 0

@@ -1,0 +1,473 @@
+"""Proves that a log is whole: a hash chain, and a sidecar of its heads.
+
+link = SHA-256(previous link, then for each row: header, kind, facts, stored body)
+
+The header is fixed-width and holds the lengths of what follows it, so that no two
+different rows give the same bytes. The first link follows the run's identity. Triggers
+stop accidents; the chain shows edits, and its last link can be published.
+
+A write-ahead log that is deleted or damaged leaves a database that is sound and older:
+nothing in it shows that it was longer. So the writer notes, after each commit and
+before anybody hears of it, the seq and chain link of the last event in a file beside
+the log, `log.heads`. Whoever opens the log compares.
+
+The note is written after COMMIT, with `synchronous=FULL`: whatever a power cut leaves
+of it, it never names an event that is not durable. It is not synced while the log is
+written, so it may be behind, torn or lost; then the end of the log is unproven, and
+the log as usable as before. Two slots are written in turn, a page of the disk apart, so
+that a torn write destroys one of them at most.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from store.database import SQL, LogReader, open_reader, unreadable
+from store.errors import CorruptLog, EventsLost, NoSuchRun, NotALog
+
+if TYPE_CHECKING:
+    from store.log.opening import OpenedLog
+
+
+#: seq, ts_us, epoch, version, task, attempt, prev, encoding, body length, and the
+#: lengths of kind, facts and stored body; absent numbers are -1, which no real one is.
+_HEADER = struct.Struct("<12q")
+
+
+class EventRow(NamedTuple):
+    """An event as its table holds it, with the name of its kind."""
+
+    seq: int
+    ts_us: int
+    epoch: int
+    kind: str
+    ver: int
+    task: int | None
+    attempt: int | None
+    prev: int | None  #: the task's event before this one
+    enc: int
+    blen: int
+    facts: bytes
+    body: bytes | None  #: as stored
+
+
+def genesis(run_id: str, config_sha256: bytes, created_us: int) -> bytes:
+    """What the first link follows."""
+    identity = f"siftlog\0{run_id}\0{created_us}\0".encode()
+    return hashlib.sha256(identity + config_sha256).digest()
+
+
+def link(previous: bytes, rows: Iterable[EventRow]) -> bytes:
+    """The link of the commit that holds *rows*."""
+    parts = [previous]
+    # taken apart at once: a row is looked at a dozen times for each link it is in
+    for (
+        seq,
+        ts_us,
+        epoch,
+        kind,
+        ver,
+        task,
+        attempt,
+        prev,
+        enc,
+        blen,
+        facts,
+        body,
+    ) in rows:
+        name = kind.encode()
+        stored = body or b""
+        parts += (
+            _HEADER.pack(
+                seq,
+                ts_us,
+                epoch,
+                ver,
+                -1 if task is None else task,
+                -1 if attempt is None else attempt,
+                -1 if prev is None else prev,
+                enc,
+                blen,
+                len(name),
+                len(facts),
+                len(stored),
+            ),
+            name,
+            facts,
+            stored,
+        )
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def link_of_stored(previous: bytes, stored: Iterable[EventRow]) -> bytes:
+    """The link that rows should have which were read from a log.
+
+    Raises:
+        CorruptLog: one of them holds what no event does.
+    """
+    try:
+        return link(previous, stored)
+    except (struct.error, TypeError, AttributeError) as error:
+        raise CorruptLog(
+            f"the log holds a row that is no event ({error}): see 'siftlog verify', "
+            "then restore a copy of the run's folder"
+        ) from error
+
+
+SLOT_BYTES: Final = 4096
+"""From slot to slot: no disk tears what lies in two of its pages."""
+LINE_BYTES: Final = 320
+"""Of a record, padded: a shorter one leaves nothing of a longer one behind it."""
+_SLOTS: Final = 2
+_LOOKS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHead:
+    """The end of a log at one of its commits."""
+
+    log: str  #: what its chain begins with, in hex: tells the log from others
+    epoch: int  #: which opening of the log wrote it
+    seq: int  #: last event that was acknowledged; 0: none yet
+    link: str  #: of the commit that ends with it, in hex
+    closed: bool = False  #: the writer ended in good order, and its WAL was empty
+
+
+_DECODER = msgspec.json.Decoder(LogHead)
+
+
+def heads_path(log: Path) -> Path:
+    """The sidecar of the log at *log*."""
+    return log.with_suffix(".heads")
+
+
+class SlotFile(Protocol):
+    """The file of a sidecar, as the writer uses it."""
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write at an offset, without waiting for the disk."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until the disk has it."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+OpenSlots: TypeAlias = Callable[[Path], SlotFile]
+"""Opens a sidecar for writing, creating it where it is absent."""
+
+
+class _File:
+    """A `SlotFile` of the operating system."""
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o644)
+
+    def write(self, offset: int, data: bytes) -> None:
+        os.pwrite(self._descriptor, data, offset)
+
+    def sync(self) -> None:
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def open_slots(path: Path) -> SlotFile:
+    """The sidecar at *path* on the file system, for writing."""
+    return _File(path)
+
+
+class HeadWriter:
+    """Notes the head of one log after each of its commits; belongs to its thread.
+
+    The commit is durable by then, so a sidecar that cannot be written fails nothing:
+    it stays behind, and what follows is unproven.
+    """
+
+    def __init__(self, file: SlotFile, *, log: bytes, epoch: int) -> None:
+        self._file: SlotFile | None = file
+        self._log = log.hex()
+        self._epoch = epoch
+        self._next = 0
+
+    def begin(self, seq: int, link: bytes) -> None:
+        """Start from the end of a log that was just taken over.
+
+        Both slots are written: what an earlier writer noted of events that are lost,
+        or of another log, is not to be believed once the loss was accepted.
+        """
+        for _ in range(_SLOTS):
+            self.note(seq, link)
+        self._do(lambda file: file.sync())
+
+    def note(self, seq: int, link: bytes, *, closed: bool = False) -> None:
+        """Note the commit that ends with event *seq*."""
+        line = _encoded(self._log, self._epoch, seq, link, closed=closed)
+        offset = self._next * SLOT_BYTES
+        self._next = (self._next + 1) % _SLOTS
+        if self._file is not None:
+            try:
+                self._file.write(offset, line)
+            except OSError:
+                self.close()
+
+    def end(self, seq: int, link: bytes) -> None:
+        """Note that the log was closed in good order, and let go of the file."""
+        self.note(seq, link, closed=True)
+        self._do(lambda file: file.sync())
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file as it is; harmless when repeated."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _do(self, act: Callable[[SlotFile], None]) -> None:
+        if self._file is not None:
+            try:
+                act(self._file)
+            except OSError:
+                self.close()
+
+
+def begin_heads(
+    path: Path, opened: OpenedLog, open_slots: OpenSlots
+) -> HeadWriter | None:
+    """The sidecar of a log that was taken over, begun at its end.
+
+    Called once that is committed, which has made durable what an earlier writer, if it
+    was killed, had written and not yet synced. A union has none, for it is derived.
+    """
+    if opened.genesis is None:
+        return None
+    try:
+        file = open_slots(heads_path(path))
+    except OSError:
+        return None  # the log is as good without it; its end is unproven then
+    heads = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
+    heads.begin(opened.position.seq, opened.position.link)
+    return heads
+
+
+def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:
+    """A record: JSON, the CRC-32 of it, padding and a newline."""
+    # by hand: a fifth of what an encoder takes, and it is done after every commit
+    said = b'{"log":"%s","epoch":%d,"seq":%d,"link":"%s","closed":%s}' % (
+        log.encode(),
+        epoch,
+        seq,
+        link.hex().encode(),
+        b"true" if closed else b"false",
+    )
+    line = b"%s %08x" % (said, zlib.crc32(said))
+    return line.ljust(LINE_BYTES - 1) + b"\n"
+
+
+def _decoded(line: bytes) -> LogHead | None:
+    """The record in a slot; None where it is torn, or was never written."""
+    said, _, check = line.rstrip(b"\0\n ").rpartition(b" ")
+    if check != b"%08x" % zlib.crc32(said):
+        return None
+    try:
+        return _DECODER.decode(said)
+    except msgspec.DecodeError:
+        return None
+
+
+def read_head(log: Path) -> LogHead | None:
+    """What the sidecar of a log says last; None: there is none that can be read.
+
+    It may be written meanwhile: one slot is always whole, but both can be met torn.
+    """
+    for _ in range(_LOOKS):
+        try:
+            data = heads_path(log).read_bytes()
+        except OSError:
+            return None
+        slots = [
+            _decoded(data[at : at + LINE_BYTES])
+            for at in range(0, _SLOTS * SLOT_BYTES, SLOT_BYTES)
+        ]
+        heads = [head for head in slots if head is not None]
+        if heads:
+            return max(heads, key=lambda head: (head.epoch, head.seq, head.closed))
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEnd:
+    """How the end of a log compares with what was acknowledged."""
+
+    log: Path
+    events: int  #: in the log
+    acknowledged: int | None = None
+    """Events that were acknowledged; None: unproven, there is no sidecar to be read."""
+    is_changed: bool = False  #: the last acknowledged event is there, and another one
+    is_closed: bool = False  #: it was closed in good order
+    why: str = ""  #: what seems to be damaged, or why the end is unproven
+
+    @property
+    def missing(self) -> int:
+        """Acknowledged events that are not there."""
+        return max(0, (self.acknowledged or 0) - self.events)
+
+    @property
+    def lost(self) -> int:
+        """Events that are missing or changed, at least."""
+        return self.missing or int(self.is_changed)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether acknowledged events are missing, or were changed."""
+        return self.missing > 0 or self.is_changed
+
+    def refuse_loss(self) -> None:
+        """Raise `EventsLost` where acknowledged events are missing or were changed."""
+        if self.is_lost:
+            run = self.log.parent.name
+            next_step = _what_next(self.log, is_empty=not self.events)
+            raise EventsLost(f"{run}: {self.sentence}: {next_step}")
+
+    @property
+    def sentence(self) -> str:
+        """What is missing; of a log that lost nothing, how far it is proven."""
+        name = self.log.name
+        if self.acknowledged is None:
+            return f"whether events are missing at the end of {name} is unproven: " + (
+                self.why
+            )
+        if self.is_changed:
+            return (
+                f"event {self.acknowledged:,} of {name}, the last one acknowledged, is "
+                f"not what it was ({self.why})"
+            )
+        if self.missing:
+            return (
+                f"{name} ends with event {self.events:,}, but {self.acknowledged:,} "
+                f"were acknowledged: {self.missing:,} are missing ({self.why})"
+            )
+        return f"all {self.acknowledged:,} acknowledged events are in {name}"
+
+
+def compare_end(log: Path) -> LogEnd:
+    """Compare the end of the log at *log* with its sidecar; a few reads at any size.
+
+    Nothing is written, and a log that is being written is judged rightly: its sidecar,
+    read first, is never ahead of it.
+
+    Raises:
+        EventsLost: nothing can be read of a log in which events were acknowledged.
+        StoreError: it cannot be read, and no event of it is known.
+    """
+    head = read_head(log)
+    try:
+        with open_reader(log) as reader:
+            try:
+                return _end_of(reader, head)
+            except (TypeError, ValueError, AttributeError) as error:
+                raise unreadable(log, error) from error  # values of other types
+    except (CorruptLog, NotALog, NoSuchRun) as error:
+        if head is None or not head.seq:
+            raise
+        raise EventsLost(
+            f"{log} cannot be read, in which {head.seq:,} events were acknowledged "
+            f"({error}; {_damage(log, head)}): {_what_next(log, is_empty=True)}"
+        ) from error
+
+
+def check_end(log: Path, *, accept_loss: bool = False) -> LogEnd:
+    """Compare the end of a log with its sidecar, before anything is added to it.
+
+    Args:
+        log: a log that is there.
+        accept_loss: go on although acknowledged events are missing.
+
+    Raises:
+        EventsLost: they are, and nobody has accepted that.
+        StoreError: the log cannot be read.
+    """
+    end = compare_end(log)
+    if not accept_loss:
+        end.refuse_loss()
+    return end
+
+
+def check_absent(log: Path) -> None:
+    """Refuse to make a log where one was in which events were acknowledged.
+
+    Raises:
+        EventsLost: there was one, and it is gone or cannot be read.
+    """
+    head = read_head(log)
+    if head is None or not head.seq:
+        return
+    if log.exists():
+        compare_end(log)
+    else:
+        raise EventsLost(
+            f"{log} is gone, in which {head.seq:,} events were acknowledged: restore "
+            f"it, or delete {heads_path(log)} to begin anew"
+        )
+
+
+def _end_of(reader: LogReader, head: LogHead | None) -> LogEnd:
+    """Compare the log behind a reader with what its sidecar said before."""
+    log, sidecar = reader.path, heads_path(reader.path)
+    tail = reader.execute(SQL["tail"]).fetchone()
+    events = 0 if tail is None else int(tail[0])
+    if head is None:
+        how = "cannot be read" if sidecar.exists() else "is not there"
+        return LogEnd(log=log, events=events, why=f"{sidecar.name} {how}")
+    run_id, _epoch, config_sha256, created_us = reader.execute(SQL["run"]).fetchone()
+    is_same = genesis(run_id, config_sha256, created_us).hex() == head.log
+    found = reader.execute(SQL["link_at"], (head.seq,)).fetchone()
+    is_there = head.seq == 0 or (found is not None and found[0].hex() == head.link)
+    why = "" if is_there else _damage(log, head)
+    return LogEnd(
+        log=log,
+        events=events,
+        acknowledged=head.seq,
+        is_changed=not is_same or (events >= head.seq and not is_there),
+        is_closed=head.closed,
+        why=why if is_same else f"{sidecar.name} is of another log than {log.name}",
+    )
+
+
+def _damage(log: Path, head: LogHead) -> str:
+    """Which file seems to be damaged, for people."""
+    wal = log.with_name(f"{log.name}-wal")
+    if head.closed:
+        return f"{log.name} is damaged, or an older copy"
+    if not wal.exists() or not wal.stat().st_size:
+        return f"{wal.name} is gone, or {log.name} is an older copy"
+    return f"{wal.name} is damaged or cut short"
+
+
+def _what_next(log: Path, *, is_empty: bool) -> str:
+    run, sidecar = log.parent.name, heads_path(log).name
+    if is_empty:  # there is no beginning left to go on from
+        return (
+            f"restore the files of the log from a copy, or delete {log.name} and "
+            f"{sidecar} in {log.parent} to begin anew"
+        )
+    return (
+        f"see 'siftlog verify {run}', then restore the files of the log from a copy, "
+        "or go on without these events and perhaps pay for their answers again: "
+        f"siftlog resume {run} --accept-loss"
+    )

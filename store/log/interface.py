@@ -1,0 +1,180 @@
+"""Declares the interface of an event log: what the engine may ask of it.
+
+Two implementations keep it: `store.log.sqlite.SqliteLog`, the real one, and
+`store.testing.MemoryLog`, for tests of everything above. One suite
+(`tests/contract/test_log.py`) runs against both.
+
+An acknowledged append is durable: it survives kill -9 and power loss. Events are
+committed in the order of the calls to `append` and `append_nowait`, whatever is
+awaited later. Reading never needs a transaction: events are immutable, so a reader that
+wants a stable view takes `last_seq` once and stays below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from store.events import AttemptAnswered, Entry, Event, RecordedEvent
+from store.task import TaskRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReply:
+    """A reply as it was received."""
+
+    seq: int
+    answered: AttemptAnswered
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """How far the plan has come; what a resume needs to go on with it."""
+
+    tasks: int  #: highest task number so far
+    consumed: int  #: first-stage specs taken from the job's plan
+    exhausted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStatistics:
+    """The writer's own figures since it was opened."""
+
+    commits: int
+    events: int
+    bytes_written: int  #: payloads and blobs after compression
+    queued_bytes: int  #: waiting for a commit
+    wal_bytes: int
+
+
+class Log(Protocol):
+    """One run's log, open for writing by exactly one process."""
+
+    @property
+    def epoch(self) -> int:
+        """Which opening of the log this is, from 1."""
+        ...
+
+    async def append(self, *entries: Entry | Event) -> int:
+        """Record *entries* as one unit; return the last one's seq once durable.
+
+        All of them are committed in one transaction or none is. Waiting for the disk
+        is the back-pressure: a caller is never ahead of it by more than what it holds
+        in its hands. A cancelled caller's entries are recorded all the same.
+
+        Raises:
+            IllegalMove: a task's state forbids it; nothing of the unit was recorded.
+            LogClosed: a commit failed, this one or an earlier one.
+            Fenced: another writer has taken the log over.
+        """
+        ...
+
+    def append_nowait(self, *entries: Entry | Event) -> None:
+        """Record *entries* with the next commit, without waiting for it.
+
+        For facts that may be lost with the process, such as `LimitObserved`.
+
+        Raises:
+            LogBehind: more than 64 MiB are waiting already.
+            LogClosed: a commit failed.
+            Fenced: another writer has taken the log over.
+        """
+        ...
+
+    async def heartbeat(self) -> None:
+        """Say that the process is alive (a plain row, outside the events)."""
+        ...
+
+    async def planning(self) -> Planning:
+        """How far the plan has come."""
+        ...
+
+    async def open_tasks(
+        self, stage: str, model: str, *, after: int, limit: int
+    ) -> list[TaskRow]:
+        """Queued and waiting tasks with a number above *after*, ascending.
+
+        Held tasks are among them; `TaskRow.is_held` tells them apart.
+        """
+        ...
+
+    async def final_tasks(
+        self, stage: str, model: str, *, after: int, limit: int
+    ) -> list[TaskRow]:
+        """Completed and failed tasks with a number above *after*, ascending."""
+        ...
+
+    async def tasks(self, numbers: Sequence[int]) -> list[TaskRow]:
+        """The named tasks, ascending; unknown numbers are left out."""
+        ...
+
+    async def family(self, root: int) -> list[TaskRow]:
+        """The first-stage task *root* and all that descend from it, ascending."""
+        ...
+
+    async def group(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> list[TaskRow]:
+        """The tasks that a gathering stage collects under one key, ascending."""
+        ...
+
+    async def group_is_open(
+        self, stage: str, model: str, replicate: int, group: str
+    ) -> bool:
+        """Whether any task of a group is open; cheaper than to read all of it."""
+        ...
+
+    async def count_open(self, stage: str, model: str) -> int:
+        """Open tasks of a stage and model, running ones included."""
+        ...
+
+    async def in_flight(self) -> list[tuple[int, int]]:
+        """Attempts that were started and have no recorded outcome, ascending.
+
+        As (task, attempt). Right after opening they are those of an earlier writer:
+        the caller says what becomes of them by appending `AttemptsAbandoned`.
+        """
+        ...
+
+    async def unread_answers(self, *, after: int, limit: int) -> list[TaskRow]:
+        """Running tasks whose stored reply has not been parsed: ascending, > *after*.
+
+        They exist only right after a crash: their answers are read from the log.
+        """
+        ...
+
+    async def reply(self, task: int) -> StoredReply | None:
+        """The reply that counts for *task*."""
+        ...
+
+    async def started(self, task: int) -> str | None:
+        """`request_sha256` of the task's latest started attempt."""
+        ...
+
+    async def task_events(self, task: int) -> list[RecordedEvent]:
+        """The events that are about one task alone, ascending."""
+        ...
+
+    async def events(
+        self, *, after: int = 0, limit: int = 1000, kinds: Sequence[str] | None = None
+    ) -> list[RecordedEvent]:
+        """Events with seq above *after*, ascending."""
+        ...
+
+    async def payload(self, seq: int) -> bytes | None:
+        """The bytes beside an event."""
+        ...
+
+    async def last_seq(self) -> int:
+        """Seq of the latest committed event; 0 in an empty log."""
+        ...
+
+    def statistics(self) -> LogStatistics:
+        """The writer's figures."""
+        ...
+
+    async def close(self) -> None:
+        """Commit what is queued and release the log."""
+        ...

@@ -1,0 +1,353 @@
+"""Creates logs, opens them for writing, and rebuilds their projections.
+
+Everything here runs on the writer's thread, under the writer's lock, and costs the
+same for a log of ten events and of ten million.
+
+Needed when the fold has changed (`CODE_VERSION`), and as the proof of `verify` that
+what is stored is what the events say. A repair, never a part of resuming. A stretch of
+the events is folded in the same way by whoever looks back (`store.time_travel`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from store import tables
+from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader, script
+from store.errors import CorruptLog, NewerLog, StoreError
+from store.events import KINDS, TasksPlanned, UnknownEvent
+from store.log.integrity import EventRow, LogEnd, check_end, genesis, link_of_stored
+from store.log.writer import Position
+from store.tables import damaged, event_in, last_seq, unpack
+from store.task import PlannedTask, planned_tasks
+from store.union import folding
+from store.union.folding import FoldItem
+
+#: Events folded at a time: enough to coalesce, little to hold.
+BATCH = 5000
+
+
+class _Row(NamedTuple):
+    seq: int
+    ts_us: int
+    kind: str
+    ver: int
+    facts: bytes
+    enc: int
+    blen: int
+    body: bytes | None  #: of a manifest only
+    epoch: int
+
+
+def rebuild(conn: sqlite3.Connection) -> None:
+    """Make the projections of a log anew, in one transaction."""
+    conn.execute(SQL["begin"])
+    try:
+        refold(conn, conn, _unwatched)
+        conn.execute(SQL["commit"])
+    except BaseException:
+        conn.execute(SQL["rollback"])
+        raise
+
+
+def _unwatched(seq: int) -> None:
+    del seq
+
+
+def refold(
+    source: sqlite3.Connection,
+    target: sqlite3.Connection,
+    folded: Callable[[int], None],
+) -> None:
+    """Fold all events of *source* into fresh projection tables of *target*.
+
+    *folded* is told the last event of each batch.
+
+    Raises:
+        CorruptLog: an event is damaged.
+        IllegalMove: an event does not fit those before it.
+    """
+    fresh_tables(source, target)
+    for after in fold_between(source, target, 0, last_seq(source)):
+        folded(after)
+    for statement in script("indexes"):
+        target.execute(statement)
+
+
+def fresh_tables(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Make the projection tables that the log *source* has, empty, in *target*."""
+    for statement in script("projections"):
+        target.execute(statement)
+    if is_union(source):
+        folding.create_tables(target)
+
+
+def fold_between(
+    source: sqlite3.Connection, target: sqlite3.Connection, after: int, upto: int
+) -> Iterator[int]:
+    """Fold a stretch of *source*'s events into the projections of *target*.
+
+    Events of unknown kinds and versions are passed over: what they mean is not known.
+
+    Args:
+        source: a log.
+        target: holds the projections of its events up to *after*.
+        after: the last event that is folded already; 0: none is.
+        upto: the last event to be folded.
+
+    Yields:
+        The event that the projections have come to, after every `BATCH` of them.
+
+    Raises:
+        CorruptLog: an event is damaged.
+        IllegalMove: an event does not fit those before it.
+    """
+    parts = folding.parts_by_epoch(source) if is_union(source) else None
+    while rows := source.execute(
+        SQL["events_for_fold"], (after, upto, BATCH)
+    ).fetchall():
+        found = [_Row._make(row) for row in rows]
+        after = found[-1].seq
+        if parts is None:
+            items = _items(found)
+            fold = tables.load_fold(target, (item.event for item in items))
+            for item in items:
+                fold.apply(*item)
+            tables.write_fold(target, fold, after)
+        else:
+            for part, of_part in groupby(found, lambda row: parts.get(row.epoch, 0)):
+                stretch = list(of_part)
+                last = stretch[-1].seq
+                folding.fold_part(source, target, part, _items(stretch), last)
+        yield after
+
+
+def _items(rows: Iterable[_Row]) -> list[FoldItem]:
+    """The events that are understood, ready to be folded."""
+    items: list[FoldItem] = []
+    for row in rows:
+        event = event_in(row.seq, row.kind, row.ver, row.facts)
+        if isinstance(event, TasksPlanned):
+            items.append(FoldItem(row.seq, row.ts_us, event, _manifest(row)))
+        elif not isinstance(event, UnknownEvent):
+            items.append(FoldItem(row.seq, row.ts_us, event))
+    return items
+
+
+def _manifest(row: _Row) -> list[PlannedTask]:
+    try:
+        return planned_tasks(unpack(row.enc, row.body or b"", row.blen))
+    except ValueError as error:
+        raise damaged(f"event {row.seq}", error) from error
+
+
+#: Set on every opening for writing. FULL: an acknowledged event survives power loss.
+#: No mmap: a stray write through it could damage the file.
+_PRAGMAS = (
+    "journal_mode",
+    "synchronous",
+    "autocheckpoint",
+    "journal_size_limit",
+    "writer_cache",
+    "writer_timeout",
+    "recursive_triggers",
+    "trusted_schema",
+    "temp_store",
+)
+
+
+#: What is checked of a log whose writer died: more than a WAL holds, which is copied
+#: back at 8 MiB; a commit changes eight of its pages of 8 KiB or more. A reader that
+#: held an old moment may have let it grow further.
+TAIL_COMMITS = 1024
+TAIL_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedLog:
+    """A log that is ready to be written."""
+
+    run_id: str
+    config_sha256: bytes
+    epoch: int
+    position: Position
+    genesis: bytes | None  #: what the chain begins with; None: of a union, derived
+
+
+def prepare(conn: sqlite3.Connection, path: Path) -> None:
+    """Set the connection up.
+
+    Raises:
+        StoreError: the file system cannot keep a WAL.
+    """
+    for pragma in _PRAGMAS:
+        row = conn.execute(SQL[pragma]).fetchone()
+        if pragma == "journal_mode" and row[0] != "wal":
+            raise StoreError(no_wal(path, row[0]))
+
+
+def _nothing(conn: sqlite3.Connection) -> None:
+    del conn
+
+
+def create(
+    conn: sqlite3.Connection,
+    path: Path,
+    *,
+    run_id: str,
+    owner: str,
+    config_sha256: bytes,
+    now_us: int,
+    beside: Callable[[sqlite3.Connection], None] = _nothing,
+) -> None:
+    """Make an empty log, whole or not at all, with what *beside* makes in it."""
+    conn.execute(SQL["page_size"])
+    prepare(conn, path)
+    conn.execute(SQL["begin"])
+    conn.execute(SQL["set_application_id"])
+    for name in ("schema", "projections", "indexes"):
+        for statement in script(name):
+            conn.execute(statement)
+    conn.execute(
+        SQL["insert_run"], (run_id, owner, SCHEMA_VERSION, config_sha256, now_us)
+    )
+    beside(conn)
+    conn.execute(SQL["commit"])
+
+
+def open_for_writing(
+    conn: sqlite3.Connection, path: Path, *, owner: str, now_us: int
+) -> OpenedLog:
+    """Check the log's end, bring its projections up to date, and take it over.
+
+    Raises:
+        NewerLog: it holds events of a later siftlog.
+        CorruptLog: its last commit is not what it was.
+    """
+    position = ready(conn, path)
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
+    conn.execute(SQL["begin"])
+    (epoch,) = conn.execute(SQL["take_over"], (owner,)).fetchone()
+    conn.execute(SQL["insert_writer"], (epoch, os.urandom(16), now_us))
+    conn.execute(SQL["commit"])
+    first = genesis(run_id, config_sha256, created_us)
+    return OpenedLog(
+        run_id=run_id,
+        config_sha256=config_sha256,
+        epoch=epoch,
+        position=position,
+        genesis=None if is_union(conn) else first,
+    )
+
+
+def ready(conn: sqlite3.Connection, path: Path) -> Position:
+    """Check a log's end and bring its projections up to date; where it ends.
+
+    Raises:
+        NewerLog: it holds events of a later siftlog.
+        CorruptLog: its last commit is not what it was.
+    """
+    prepare(conn, path)
+    _check_kinds(conn, path)
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
+    position = _end_of(conn, path, genesis(run_id, config_sha256, created_us))
+    if not tables.projections_are_current(conn, position.seq):
+        rebuild(conn)
+    return position
+
+
+def _check_kinds(conn: sqlite3.Connection, path: Path) -> None:
+    """Refuse to go on with a log that holds events of a later siftlog."""
+    for name, _id, version in conn.execute(SQL["kinds"]).fetchall():
+        known = KINDS.get(name)
+        if known is not None and version > known.VERSION:
+            raise NewerLog(
+                f"{path} holds {name!r} events of version {version}, known up to "
+                f"{known.VERSION}: upgrade siftlog; it can still be read"
+            )
+
+
+def check(path: Path, *, accept_loss: bool) -> LogEnd:
+    """Check what a reader can see of a log, before it is opened for writing.
+
+    Raises:
+        EventsLost: acknowledged events are missing, and that was not accepted.
+        NewerLog: it holds events of a later siftlog.
+        StoreError: the log is damaged, or cannot be read.
+    """
+    end = check_end(path, accept_loss=accept_loss)
+    if not end.is_closed:
+        with open_reader(path) as reader:
+            _check_kinds(reader, path)
+            check_tail(reader, path)
+    return end
+
+
+def check_tail(conn: sqlite3.Connection, path: Path) -> None:
+    """Check all that a WAL may have held when its writer died.
+
+    A WAL that is cut short, where part of it had been copied into the database, leaves
+    pages of different ages side by side. So the links of the last commits must hold,
+    and the tasks of their events must have come as far as these. Takes a fraction of a
+    second, for a log of any length.
+
+    Args:
+        conn: a reader, so that a damaged WAL stays as it is.
+        path: the log, for the message.
+
+    Raises:
+        CorruptLog: events are not what they were, or tasks are behind them.
+    """
+    run_id, _epoch, config_sha256, created_us = conn.execute(SQL["run"]).fetchone()
+    links = conn.execute(SQL["links_back"], (TAIL_COMMITS + 1,)).fetchall()
+    if len(links) <= TAIL_COMMITS:
+        links.append((0, genesis(run_id, config_sha256, created_us)))
+    latest: dict[int, int] = {}
+    weight = 0
+    for (end_seq, head), (before_seq, before) in pairwise(links):
+        if weight > TAIL_BYTES:
+            break
+        found = conn.execute(SQL["link_rows"], (before_seq, end_seq)).fetchall()
+        rows = [EventRow._make(row) for row in found]
+        if link_of_stored(before, rows) != head:
+            raise _changed(path, f"events {before_seq + 1} to {end_seq}")
+        for row in rows:
+            weight += len(row.facts) + len(row.body or b"")
+            if row.task is not None:
+                latest[row.task] = max(row.seq, latest.get(row.task, 0))
+    stored = conn.execute(SQL["latest_events"], (json.dumps(list(latest)),)).fetchall()
+    behind = dict(latest.items() - set(stored))
+    if behind:
+        raise _changed(path, f"task {min(behind)}")
+
+
+def _changed(path: Path, what: str) -> CorruptLog:
+    return CorruptLog(
+        f"{path} was changed or damaged near its end ({what}): see 'siftlog verify', "
+        "then restore a copy of the run's folder"
+    )
+
+
+def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
+    """Where the log ends; its last link must hold."""
+    tail = conn.execute(SQL["tail"]).fetchone()
+    links = conn.execute(SQL["last_links"]).fetchall()
+    seq, ts_us = tail or (0, 0)
+    last_seq, head = links[0] if links else (0, first)
+    before_seq, before = links[1] if len(links) > 1 else (0, first)
+    rows = conn.execute(SQL["link_rows"], (before_seq, last_seq)).fetchall()
+    if seq != last_seq or (
+        links and link_of_stored(before, map(EventRow._make, rows)) != head
+    ):
+        raise CorruptLog(
+            f"{path} was changed or damaged at its end (event {seq}): see "
+            "'siftlog verify', then restore a copy of the run's folder"
+        )
+    return Position(seq=seq, ts_us=ts_us, link=head)

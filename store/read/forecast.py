@@ -1,0 +1,343 @@
+"""Forecasts the end and cost of a run, and checks its initial estimate.
+
+Both follow from the last whole minutes: how many tasks of each stage ended in them, and
+at what cost. The interval is of a block bootstrap of those minutes (Künsch 1989,
+"The jackknife and the bootstrap for general stationary observations"): blocks, because
+a slow minute seldom comes alone.
+
+What a run would come to is told by what it has come to, and by how much of it is done.
+Follow-ups of items that are still open are not planned yet: they are taken to be as
+many as those of the items that have ended.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from store.events import ExpectedUsage
+from store.task import TaskState
+
+
+class LaneProgress(Protocol):
+    """Tasks of one stage, by state."""
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        ...
+
+    @property
+    def states(self) -> Mapping[TaskState, int]:
+        """Tasks by where they stand."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimatedFigure:
+    """One figure: as it was estimated, as it is, and as it would become."""
+
+    low: float
+    expected: float
+    high: float
+    so_far: float
+    comes_to: float | None  #: None: nothing is done yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateAccuracy:
+    """A run's estimate against its course."""
+
+    done: float  #: share of the run, 0 to 1
+    calls: EstimatedFigure
+    tokens_in: EstimatedFigure
+    tokens_out: EstimatedFigure
+    cost_usd: EstimatedFigure | None  #: None: a price is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSoFar:
+    """What a run has come to."""
+
+    calls: int  #: attempts that an endpoint answered
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float | None
+
+
+def estimate_accuracy(
+    expected: ExpectedUsage,
+    items: int,
+    lanes: Iterable[LaneProgress],
+    so_far: UsageSoFar,
+) -> EstimateAccuracy:
+    """The estimate of a plan of *items* specs beside what has come of it."""
+    done = _done(expected, lanes)
+
+    def prospect(each: tuple[float, float, float], now: float) -> EstimatedFigure:
+        low, middle, high = (figure * items for figure in each)
+        return EstimatedFigure(
+            low=low,
+            expected=middle,
+            high=high,
+            so_far=now,
+            comes_to=now / done if done else None,
+        )
+
+    return EstimateAccuracy(
+        done=done,
+        calls=prospect(expected.calls, so_far.calls),
+        tokens_in=prospect(expected.tokens_in, so_far.tokens_in),
+        tokens_out=prospect(expected.tokens_out, so_far.tokens_out),
+        cost_usd=None
+        if expected.cost_usd is None or so_far.cost_usd is None
+        else prospect(expected.cost_usd, so_far.cost_usd),
+    )
+
+
+def _done(expected: ExpectedUsage, lanes: Iterable[LaneProgress]) -> float:
+    """The share of all tasks that have ended, those still to be planned included."""
+    ended, asked = {True: 0, False: 0}, {True: 0, False: 0}
+    for lane in lanes:
+        is_first = lane.stage in expected.first
+        for state, n in lane.states.items():
+            if state is not TaskState.SKIPPED:
+                asked[is_first] += n
+                ended[is_first] += 0 if state.is_open else n
+    if not ended[True]:
+        return 0.0
+    followed = asked[False] * asked[True] / ended[True]
+    return (ended[True] + ended[False]) / (asked[True] + followed)
+
+
+#: Fewer ended tasks than this say nothing of a stage.
+COMPLETIONS = 30
+#: Minutes looked back on: as few as hold enough completions.
+MINUTES = (2, 30)
+#: The middle 90 % of the draws.
+SHARE = (0.05, 0.95)
+BLOCK = 3
+DRAWS = 200
+SEED = 20260118
+
+
+class MinuteFigures(Protocol):
+    """What the forecast needs of `store.read.live.MinuteRow`."""
+
+    @property
+    def t(self) -> int:
+        """Minutes since 1970 UTC."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """The stage's name."""
+        ...
+
+    @property
+    def ended(self) -> int:
+        """Tasks that came to an end."""
+        ...
+
+    @property
+    def cost_usd(self) -> float:
+        """What its answers cost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastInterval:
+    """An estimate with its interval."""
+
+    low: float
+    expected: float
+    high: float | None  #: None: it may never come to an end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """How long one stage still takes."""
+
+    stage: str
+    left: int  #: tasks, expected follow-ups included
+    seconds: ForecastInterval | None  #: None: too few tasks have ended
+    needs: int  #: further completions until something can be said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """How long a run still takes, and what it comes to."""
+
+    stages: tuple[StageForecast, ...]
+    cost_usd: (
+        ForecastInterval | None
+    )  #: of the whole run, beyond what has been spent already
+
+    @property
+    def seconds(self) -> ForecastInterval | None:
+        """Of the slowest stage: they work side by side. None: not known of each."""
+        spans = [stage.seconds for stage in self.stages if stage.left]
+        known = [span for span in spans if span is not None]
+        if not known or len(known) < len(spans):
+            return None
+        highs = [span.high for span in known]
+        return ForecastInterval(
+            low=max(span.low for span in known),
+            expected=max(span.expected for span in known),
+            high=None if None in highs else max(high for high in highs if high),
+        )
+
+    @property
+    def needs(self) -> int:
+        """Completions that are wanting for a word on the whole."""
+        return max((stage.needs for stage in self.stages if stage.left), default=0)
+
+
+def left_by_stage(
+    lanes: Iterable[LaneProgress], first: Collection[str]
+) -> dict[str, int]:
+    """Tasks still to be ended, by stage, in order of the lanes.
+
+    Follow-ups that are not planned yet are taken to be as many for every open task of
+    the first stages as they were for every one that has ended, as in `outlook`.
+
+    Args:
+        lanes: tasks by stage, model and state.
+        first: the stages that the plan begins with; empty where it is not known, and
+            only what is planned is counted.
+    """
+    open_: dict[str, int] = defaultdict(int)
+    asked: dict[str, int] = defaultdict(int)
+    for lane in lanes:
+        for state, n in lane.states.items():
+            if state is not TaskState.SKIPPED:
+                asked[lane.stage] += n
+                open_[lane.stage] += n if state.is_open else 0
+    begun = sum(asked[stage] for stage in asked if stage in first)
+    ended = begun - sum(open_[stage] for stage in asked if stage in first)
+    more = (begun - ended) / ended if ended else 0.0
+    return {
+        stage: open_[stage] + (0 if stage in first else round(asked[stage] * more))
+        for stage in asked
+    }
+
+
+def forecast(
+    rows: Sequence[MinuteFigures], left: Mapping[str, int], *, since: int, until: int
+) -> Forecast:
+    """What the minutes in ``[since, until)`` say of the tasks that are *left*.
+
+    Args:
+        rows: minutes, ascending; others than those are passed over.
+        left: tasks still to be ended, by stage.
+        since: the first whole minute of the present work.
+        until: the minute that is not over yet.
+    """
+    stages, costs = [], []
+    for stage, n in left.items():
+        ended: dict[int, int] = defaultdict(int)
+        cost: dict[int, float] = defaultdict(float)
+        for row in rows:
+            if row.stage == stage and since <= row.t < until:
+                ended[row.t] += row.ended
+                cost[row.t] += row.cost_usd
+        window = _window(ended, since, until)
+        counted = sum(ended[t] for t in window)
+        if counted < COMPLETIONS or len(window) < MINUTES[0]:
+            needs = max(1, COMPLETIONS - counted)
+            stages.append(StageForecast(stage=stage, left=n, seconds=None, needs=needs))
+            costs.append(
+                None if n else ForecastInterval(low=0.0, expected=0.0, high=0.0)
+            )
+            continue
+        draws = _draws([(ended[t], cost[t]) for t in window])
+        rate = counted / len(window)
+        slow, fast = _interval([tasks for tasks, _ in draws], rate)
+        seconds = ForecastInterval(
+            low=60 * n / fast,
+            expected=60 * n / rate,
+            high=60 * n / slow if slow else None,
+        )
+        stages.append(StageForecast(stage=stage, left=n, seconds=seconds, needs=0))
+        each = sum(cost[t] for t in window) / counted
+        cheap, dear = _interval([usd / tasks for tasks, usd in draws if tasks], each)
+        costs.append(ForecastInterval(low=n * cheap, expected=n * each, high=n * dear))
+    return Forecast(stages=tuple(stages), cost_usd=_sum(costs))
+
+
+def best_rate(by_minute: Mapping[int, int], window: int = 10) -> float | None:
+    """The most tasks a minute that any *window* minutes in a row have seen.
+
+    None while there are not that many.
+    """
+    if not by_minute or max(by_minute) - min(by_minute) + 1 < window:
+        return None
+    first, last = min(by_minute), max(by_minute)
+    within = sum(by_minute.get(t, 0) for t in range(first, first + window))
+    best = within
+    for t in range(first + window, last + 1):
+        within += by_minute.get(t, 0) - by_minute.get(t - window, 0)
+        best = max(best, within)
+    return best / window
+
+
+def _window(ended: Mapping[int, int], since: int, until: int) -> range:
+    """The last minutes, as few as hold enough completions."""
+    shortest, longest = MINUTES
+    counted = 0
+    for begin in range(until - 1, max(since, until - longest) - 1, -1):
+        counted += ended.get(begin, 0)
+        if counted >= COMPLETIONS and until - begin >= shortest:
+            return range(begin, until)
+    return range(max(since, until - longest), until)
+
+
+def _draws(minutes: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+    """Tasks and dollars a minute, drawn again from blocks of the minutes seen.
+
+    Blocks go round from the end to the beginning, so that every minute counts alike.
+    """
+    n = len(minutes)
+    # in a short window longer blocks would all be alike, and the interval a point
+    length = max(1, min(BLOCK, n // BLOCK))
+    blocks = [
+        (
+            sum(minutes[(at + i) % n][0] for i in range(length)),
+            sum(minutes[(at + i) % n][1] for i in range(length)),
+        )
+        for at in range(n)
+    ]
+    chance = random.Random(SEED)  # noqa: S311 - the same screen for the same log
+    times = -(-n // length)
+    drawn = []
+    for _ in range(DRAWS):
+        picked = chance.choices(blocks, k=times)
+        drawn.append(
+            (
+                sum(tasks for tasks, _ in picked) / (times * length),
+                sum(usd for _, usd in picked) / (times * length),
+            )
+        )
+    return drawn
+
+
+def _interval(values: list[float], middle: float) -> tuple[float, float]:
+    """The interval of the draws, with the estimate itself in it."""
+    values.sort()
+    low, high = (values[round(share * (len(values) - 1))] for share in SHARE)
+    return min(low, middle), max(high, middle)
+
+
+def _sum(spans: Sequence[ForecastInterval | None]) -> ForecastInterval | None:
+    """The sum of estimates; an interval that is too wide rather than too narrow."""
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return None
+    return ForecastInterval(
+        low=sum(span.low for span in known),
+        expected=sum(span.expected for span in known),
+        high=sum(span.high or 0.0 for span in known),
+    )

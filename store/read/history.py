@@ -1,0 +1,355 @@
+"""Reads a run's past: minutes in buckets, latest answers, matching events.
+
+The minutes of a week are joined in SQL: what comes out is as many rows as a chart has
+columns, whatever the length of the run.
+
+Read from the end of the log in bounded steps, since projections that kept latencies by
+the minute would cost every commit. Whoever looks keeps a `Tail` and asks it again.
+
+A step reads by key and ends after some events, found or not, so that it lasts some
+milliseconds; it says what is left to be looked at, and whoever asked goes on or leaves
+it at that. Kinds that are rare are found by their marks, and the events of one task by
+its chain, however long the log is.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from store.database import SQL
+from store.events import AttemptAnswered, AttemptFailed, LimitObserved, RecordedEvent
+from store.fold import MARKED
+from store.fold_state import US_PER_S
+from store.query import EventQuery
+from store.read.live import Traffic, traffic
+from store.tables import damaged, event_in, last_seq, recorded_rows, task_events, unpack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketRow(Traffic):
+    """What happened in some minutes on end, of one model or of all together."""
+
+    number: int  #: it begins at so many widths after 1970 UTC
+
+    @property
+    def net(self) -> int:
+        """By how many calls more were under way at its end than at its beginning.
+
+        Every attempt that is started completes or fails its task, leads to another
+        attempt, or is abandoned, which no bucket counts.
+        """
+        return self.started - self.succeeded - self.failed - self.retried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyLimit:
+    """How many calls at a time a model was allowed, from a moment on."""
+
+    at_us: int
+    model: str
+    concurrency: int
+
+
+def minute_buckets(
+    conn: sqlite3.Connection, since: int, until: int, *, width: int, model: str | None
+) -> list[BucketRow]:
+    """The minutes from *since* to before *until*, ascending; empty buckets left out.
+
+    Args:
+        conn: the log.
+        since: minutes since 1970 UTC.
+        until: likewise.
+        width: minutes a bucket.
+        model: None: all models.
+    """
+    named = {"since": since, "until": until, "width": width, "model": model}
+    return [
+        BucketRow(number=number, **traffic(columns))
+        for number, *columns in conn.execute(SQL["minute_buckets"], named).fetchall()
+    ]
+
+
+def sent_before(conn: sqlite3.Connection, minute: int, model: str | None) -> int:
+    """Attempts started before *minute* without an outcome in any minute before it.
+
+    Abandoned ones are among them. Reads all minutes before that one.
+    """
+    named = {"until": minute, "model": model}
+    (sent,) = conn.execute(SQL["sent_before"], named).fetchone()
+    return int(sent)
+
+
+def running_now(conn: sqlite3.Connection, model: str | None) -> int:
+    """Calls under way."""
+    (running,) = conn.execute(SQL["running_now"], {"model": model}).fetchone()
+    return int(running)
+
+
+def heartbeat_us(conn: sqlite3.Connection) -> int | None:
+    """When the run's process last said that it is alive; None: it never did."""
+    row = conn.execute(SQL["heartbeat"]).fetchone()
+    return None if row is None else int(row[0])
+
+
+def limits_observed(
+    conn: sqlite3.Connection, after: int, upto: int
+) -> Iterable[ConcurrencyLimit]:
+    """The limits recorded by events above *after* up to *upto*, ascending.
+
+    Reads every event in between: go through a long log in steps.
+    """
+    for row in recorded_rows(conn, SQL["limits_observed"], (after, upto)):
+        if isinstance(row.event, LimitObserved):
+            yield ConcurrencyLimit(
+                at_us=row.ts_us,
+                model=row.event.model,
+                concurrency=row.event.concurrency,
+            )
+
+
+KEPT_ANSWERS = 1_000
+"""Answers that percentiles of the present are taken over."""
+READ_STEP = 1_000
+"""Events read by one look; where more have come, those between are passed over."""
+FIRST_READ = 3_000
+"""Events read by the first look: an answer is one of three."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentLatencies:
+    """How long a model's latest answers took, exactly."""
+
+    model: str
+    n: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedFailure:
+    """A failure that came again and again, without another one between."""
+
+    n: int  #: at least: earlier ones were not looked at
+    task: int  #: of the last time
+    error: str
+    message: str  #: as the endpoint said it: make it printable before it is shown
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentAnswers:
+    """What the end of a log says."""
+
+    n: int  #: answers that the latencies are of
+    since_us: int | None  #: when the first of them came; None: there is none
+    until_us: int | None
+    models: tuple[RecentLatencies, ...]
+    failure: RepeatedFailure | None  #: the last failed attempt
+
+    @property
+    def seconds(self) -> float:
+        """The time between the first and the last of the answers."""
+        if self.since_us is None or self.until_us is None:
+            return 0.0
+        return (self.until_us - self.since_us) / US_PER_S
+
+
+class AnswerTail:
+    """Remembers the latest answers of one log, and where it has read up to."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._answers: deque[tuple[int, str, float]] = deque(maxlen=KEPT_ANSWERS)
+        self._failure: RepeatedFailure | None = None
+
+    def read(self, conn: sqlite3.Connection) -> RecentAnswers:
+        """Take in what has come since, and say what there is."""
+        last = last_seq(conn)
+        after = max(self._seq, last - (READ_STEP if self._seq else FIRST_READ))
+        rows = conn.execute(SQL["outcomes"], (after, last)).fetchall()
+        for seq, ts_us, model, kind, version, facts in rows:
+            match event_in(seq, kind, version, facts):
+                case AttemptAnswered(cached=False, latency_ms=float(latency_ms)):
+                    self._answers.append((ts_us, model, latency_ms))
+                case AttemptFailed() as failed:
+                    self._failed(ts_us, failed)
+                case _:
+                    pass
+        self._seq = last
+        return self._said()
+
+    def _failed(self, ts_us: int, failed: AttemptFailed) -> None:
+        before = self._failure
+        is_same = before is not None and (before.error, before.message) == (
+            failed.error,
+            failed.message,
+        )
+        self._failure = RepeatedFailure(
+            n=before.n + 1 if before and is_same else 1,
+            task=failed.task,
+            error=failed.error,
+            message=failed.message,
+            at_us=ts_us,
+        )
+
+    def _said(self) -> RecentAnswers:
+        by_model: dict[str, list[float]] = defaultdict(list)
+        for _, model, latency_ms in self._answers:
+            by_model[model].append(latency_ms)
+        return RecentAnswers(
+            n=len(self._answers),
+            since_us=self._answers[0][0] if self._answers else None,
+            until_us=self._answers[-1][0] if self._answers else None,
+            models=tuple(_recent(model, by_model[model]) for model in sorted(by_model)),
+            failure=self._failure,
+        )
+
+
+def _recent(model: str, latencies: Sequence[float]) -> RecentLatencies:
+    ordered = sorted(latencies)
+    p50, p95, p99 = (nearest_rank(ordered, share) for share in (0.5, 0.95, 0.99))
+    return RecentLatencies(
+        model=model, n=len(ordered), p50_ms=p50, p95_ms=p95, p99_ms=p99
+    )
+
+
+def nearest_rank(ordered: Sequence[float], share: float) -> float:
+    """The smallest of some values that *share* of them do not exceed.
+
+    >>> nearest_rank([1.0, 2.0, 3.0, 4.0], 0.5)
+    2.0
+    """
+    at = -(-round(share * 100) * len(ordered) // 100)
+    return ordered[max(0, at - 1)]
+
+
+#: Events that one step looks at where it has no index: 5 to 30 ms (design/events.md).
+SPAN = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SeqRange:
+    """Events by seq, from the first to the last of them; the last may be the lower."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return max(0, self.last - self.first + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventMatches:
+    """What one step has found."""
+
+    events: tuple[RecordedEvent, ...]  #: ascending
+    rest: SeqRange  #: what it has not looked at; without length: nothing
+
+
+def find_events(
+    conn: sqlite3.Connection,
+    query: EventQuery,
+    stretch: SeqRange,
+    *,
+    limit: int,
+    is_backward: bool,
+) -> EventMatches:
+    """The next events of a stretch that a filter lets through.
+
+    Args:
+        conn: from `open_reader`; another thread may stop it.
+        query: which events.
+        stretch: where to look; for the next step, the `rest` of this one.
+        limit: at most so many.
+        is_backward: whether to begin at its last event, instead of its first.
+    """
+    pointed = _pointed(conn, query, stretch, limit=limit, is_backward=is_backward)
+    part = stretch
+    if pointed is None:
+        part = _near(stretch, SPAN, is_backward=is_backward)
+        statement = SQL["events_back" if is_backward else "events_on"]
+        events = recorded_rows(
+            conn,
+            statement.format(query.condition()),
+            (part.first, part.last, *query.parameters(), limit),
+        )
+        seen = [event.seq for event in events]
+    else:
+        seen = pointed
+        events = recorded_rows(
+            conn,
+            SQL["events_named"].format(query.condition()),
+            (json.dumps(seen), *query.parameters()),
+        )
+    if len(seen) >= limit:
+        part = _up_to(part, seen[-1], is_backward=is_backward)
+    return EventMatches(
+        events=tuple(sorted(events, key=lambda event: event.seq)),
+        rest=SeqRange(stretch.first, part.first - 1)
+        if is_backward
+        else SeqRange(part.last + 1, stretch.last),
+    )
+
+
+def _pointed(
+    conn: sqlite3.Connection,
+    query: EventQuery,
+    stretch: SeqRange,
+    *,
+    limit: int,
+    is_backward: bool,
+) -> list[int] | None:
+    """Seqs that an index points to, the nearest *limit*; None: there is no index."""
+    if query.task is not None:
+        chain = (event.seq for event in task_events(conn, query.task))
+        seqs = [seq for seq in chain if stretch.first <= seq <= stretch.last]
+    elif MARKED.issuperset(query.kinds):
+        statement = SQL["marks_back" if is_backward else "marks_on"]
+        seqs = [
+            seq
+            for kind in sorted(query.kinds)
+            for (seq,) in conn.execute(
+                statement, (kind, stretch.first, stretch.last, limit)
+            ).fetchall()
+        ]
+    else:
+        return None
+    return sorted(seqs, reverse=is_backward)[:limit]
+
+
+def _near(stretch: SeqRange, length: int, *, is_backward: bool) -> SeqRange:
+    """The part of a stretch that a step begins with."""
+    if is_backward:
+        return SeqRange(max(stretch.first, stretch.last - length + 1), stretch.last)
+    return SeqRange(stretch.first, min(stretch.last, stretch.first + length - 1))
+
+
+def _up_to(part: SeqRange, seq: int, *, is_backward: bool) -> SeqRange:
+    """As much of a part as was looked at when *seq* was found last."""
+    return SeqRange(seq, part.last) if is_backward else SeqRange(part.first, seq)
+
+
+BODIES_PAGE = 200
+
+
+def bodies(conn: sqlite3.Connection) -> Iterator[tuple[str, bytes]]:
+    """Every body, unpacked, with its place in words; in flat memory.
+
+    Raises:
+        CorruptLog: one of them is damaged.
+    """
+    for kind, statement in (("event", "bodies_page"), ("message part", "blob_bodies")):
+        after = 0
+        while page := conn.execute(SQL[statement], (after, BODIES_PAGE)).fetchall():
+            for number, encoding, size, data in page:
+                after = number
+                where = f"{kind} {number}"
+                try:
+                    yield where, unpack(encoding, data, size)
+                except ValueError as error:
+                    raise damaged(where, error) from error

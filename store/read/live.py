@@ -1,0 +1,396 @@
+"""Reads a run as it is now: throughput, latencies, forecast, its shards.
+
+The verb `status`, plain lines and the monitor all take their figures from here, so that
+one number has one value wherever it is read.
+
+Like `store.read.status` from projections alone; a monitor reads both at one moment,
+inside one transaction, so that its figures belong together.
+"""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from store.database import SQL, UNION, is_union
+from store.fold_state import US_PER_MINUTE, RunState
+from store.read.forecast import Forecast, ForecastInterval, forecast, left_by_stage
+from store.read.status import Heartbeat, Status, liveness, percentile_ms, status
+from store.slices import ALL, Slices
+from store.task import usd
+
+MANY = 2_000
+"""Waiting tasks that are looked through for the next retry: a millisecond or two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What happened in a stretch of time."""
+
+    started: int  #: attempts
+    succeeded: int  #: tasks completed
+    failed: int  #: tasks failed
+    retried: int  #: attempts that led to another one
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+
+
+def traffic(columns: Sequence[int]) -> dict[str, Any]:
+    """The fields of a `Traffic`, from its columns in their order; money is the last."""
+    *counted, cost_pico = columns
+    return {**dict(zip(_COUNTED, counted, strict=True)), "cost_usd": usd(cost_pico)}
+
+
+_COUNTED = ("started", "succeeded", "failed", "retried", "tokens_in", "tokens_out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinuteRow(Traffic):
+    """What happened in one minute of one stage and model."""
+
+    t: int  #: minutes since 1970 UTC
+    stage: str
+    model: str
+
+    @property
+    def ended(self) -> int:
+        """Tasks that came to an end."""
+        return self.succeeded + self.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """How long a model's answers took, over the whole run, to 2 %."""
+
+    model: str
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """A call without an outcome so far."""
+
+    task: int
+    stage: str
+    model: str
+    key: str
+    attempt: int
+    since_us: int
+    error: str | None  #: why there was an attempt before; None: there was none
+
+
+@contextmanager
+def read_transaction(conn: sqlite3.Connection) -> Iterator[None]:
+    """Everything read inside belongs to the same event; keep it short.
+
+    The writer's WAL cannot be reset for as long.
+    """
+    conn.execute(SQL["begin_reading"])
+    try:
+        yield
+    finally:
+        conn.execute(SQL["commit"])
+
+
+def data_version(conn: sqlite3.Connection) -> int:
+    """A number that changes with every commit of others: what is unread is told by it.
+
+    It says nothing of other connections' numbers, and costs microseconds.
+    """
+    (version,) = conn.execute(SQL["data_version"]).fetchone()
+    return int(version)
+
+
+def minutes(conn: sqlite3.Connection, since: int) -> list[MinuteRow]:
+    """The minutes from *since* on, ascending; those without any event are left out."""
+    return [
+        MinuteRow(t=t, stage=stage, model=model, **traffic(columns))
+        for t, stage, model, *columns in conn.execute(
+            SQL["minutes"], (since,)
+        ).fetchall()
+    ]
+
+
+def completed_by_minute(conn: sqlite3.Connection) -> dict[int, int]:
+    """Tasks completed in each minute of the run; grows with its hours, not its tasks.
+
+    To be read once: later minutes are among `minutes`.
+    """
+    return dict(conn.execute(SQL["completed_by_minute"]).fetchall())
+
+
+def latencies(conn: sqlite3.Connection) -> tuple[Latencies, ...]:
+    """Percentiles of each model's answers."""
+    rows = conn.execute(SQL["model_latencies"]).fetchall()
+    found = []
+    for model, group in groupby(rows, itemgetter(0)):
+        buckets = [(bucket, n) for _, bucket, n in group]
+        p50, p95, p99 = (percentile_ms(buckets, share) for share in (0.5, 0.95, 0.99))
+        found.append(Latencies(model=model, p50_ms=p50, p95_ms=p95, p99_ms=p99))
+    return tuple(found)
+
+
+def oldest_in_flight(conn: sqlite3.Connection, limit: int) -> tuple[InFlight, ...]:
+    """The calls that have been out longest; reads all that are out, which are few."""
+    return tuple(
+        InFlight(
+            task=task,
+            stage=stage,
+            model=model,
+            key=key,
+            attempt=attempt,
+            since_us=since_us,
+            error=error,
+        )
+        for task, stage, model, key, attempt, since_us, error in conn.execute(
+            SQL["oldest_in_flight"], (limit,)
+        ).fetchall()
+    )
+
+
+def next_retries(
+    conn: sqlite3.Connection, waiting: int
+) -> Mapping[tuple[str, str], int]:
+    """When the next retry of each stage and model is due, microseconds since 1970 UTC.
+
+    Args:
+        conn: a reader.
+        waiting: how many tasks wait; with more than `MANY` of them nothing is read.
+    """
+    if not waiting or waiting > MANY:
+        return {}
+    rows = conn.execute(SQL["next_retries"]).fetchall()
+    return {(stage, model): due_us for stage, model, due_us in rows}
+
+
+_STATE = msgspec.json.Decoder(RunState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartProgress:
+    """One log of the run."""
+
+    log: str  #: id of its first writer, in hex
+    slices: Slices  #: what it plans
+    phase: str  #: kind of the last event that began or ended work in it
+    events: int  #: of it, in the union
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to the end of what it plans."""
+        return self.phase == "run_finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnionProgress:
+    """The parts of a run."""
+
+    parts: tuple[PartProgress, ...]  #: by the first of their slices
+    missing: Slices  #: what no log plans yet
+    unfinished: Slices  #: what none of the logs has come to the end of
+    repeated: int  #: answers that were paid for although another log had one
+    digest: str  #: SHA-256 over the logs and where each ends, in hex
+
+    @property
+    def ended(self) -> int:
+        """Logs that have come to their end."""
+        return sum(part.has_ended for part in self.parts)
+
+
+def union_progress(conn: sqlite3.Connection) -> UnionProgress | None:
+    """The parts of a run; None: it is not split.
+
+    Args:
+        conn: a reader.
+    """
+    if not is_union(conn):
+        return None
+    logs = {
+        part: (log, seq, link)
+        for part, log, seq, link in conn.execute(UNION["logs"]).fetchall()
+    }
+    parts = [
+        PartProgress(
+            log=logs[part][0].hex(),
+            slices=Slices.parse(slices),
+            phase=_STATE.decode(state).phase,
+            events=logs[part][1],
+        )
+        for part, slices, state, _limits in conn.execute(UNION["parts"]).fetchall()
+    ]
+    held = {number for part in parts for number in part.slices}
+    done = {n for part in parts if part.has_ended for n in part.slices}
+    repeated = dict(conn.execute(SQL["counters"]).fetchall()).get("answers_repeated", 0)
+    digest = sha256()
+    for log, seq, link in sorted(logs.values()):
+        digest.update(log + seq.to_bytes(8, "big") + link)
+    return UnionProgress(
+        parts=tuple(sorted(parts, key=lambda part: (part.slices.ranges, part.log))),
+        missing=Slices.holding(number for number in ALL if number not in held),
+        unfinished=Slices.holding(number for number in ALL if number not in done),
+        repeated=repeated,
+        digest=digest.hexdigest(),
+    )
+
+
+HOUR = 60
+"""Minutes that charts and the forecast look back on."""
+RECENT = 5
+"""Whole minutes that a rate of the present is taken over, at most: long enough to even
+out waits and retries, short enough to show a change."""
+
+AT_WORK = frozenset({"live", "quiet", "draining", "stalled"})
+"""States in which calls are made, or should be."""
+FORECASTABLE = frozenset({"live", "quiet"})
+"""States whose end can be foretold: nothing holds the run back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveStatus:
+    """A run's figures of the present.
+
+    Without slots, because what is reckoned from it is kept with it.
+    """
+
+    status: Status
+    rows: Sequence[MinuteRow]  #: of the last hour, ascending
+    now_us: int
+    is_alive: bool | None  #: whether its process holds the log; None: not known
+    parts: UnionProgress | None = None  #: of a run that is split
+
+    @cached_property
+    def state(self) -> str:
+        """The run's state in one word, of `store.read.status.STATES`."""
+        return liveness(self.status.signs, self.now_us, is_alive=self.is_alive)
+
+    @property
+    def _since(self) -> int:
+        """The first whole minute of the present work."""
+        return self.status.signs.phase_us // US_PER_MINUTE + 1
+
+    @cached_property
+    def forecast(self) -> Forecast | None:
+        """When it ends and what it costs; None where nothing moves, or is left."""
+        if self.state not in FORECASTABLE or not self.status.tasks.open:
+            return None
+        if self.status.batches.count:
+            return None  # they come all at once, and nobody knows when
+        return forecast(
+            self.rows,
+            left_by_stage(self.status.lanes, self.status.first),
+            since=self._since,
+            until=self.now_us // US_PER_MINUTE,
+        )
+
+    @property
+    def comes_to_usd(self) -> ForecastInterval | None:
+        """Dollars that the whole run will have cost; None: that cannot be said."""
+        spent = self.status.cost_usd
+        beyond = self.forecast.cost_usd if self.forecast else None
+        if spent is None or beyond is None:
+            return None
+        return ForecastInterval(
+            low=spent + beyond.low,
+            expected=spent + beyond.expected,
+            high=None if beyond.high is None else spent + beyond.high,
+        )
+
+    @property
+    def recent_minutes(self) -> int:
+        """Whole minutes that rates of the present are taken over; 0 at first.
+
+        What is not whole would make a run look slower than it is.
+        """
+        return max(0, min(RECENT, self.now_us // US_PER_MINUTE - self._since))
+
+    @property
+    def recent(self) -> list[MinuteRow]:
+        """What happened in them."""
+        now = self.now_us // US_PER_MINUTE
+        first = now - self.recent_minutes
+        return [row for row in self.rows if first <= row.t < now]
+
+    @property
+    def rate(self) -> float | None:
+        """Tasks completed a minute, of late; None where nobody works, or not yet."""
+        if self.state not in AT_WORK or not self.recent_minutes:
+            return None
+        return sum(row.succeeded for row in self.recent) / self.recent_minutes
+
+    @property
+    def cost_an_hour(self) -> float | None:
+        """Dollars an hour, of late; None where nobody works, or a price is unknown."""
+        if self.rate is None or self.status.cost_usd is None:
+            return None
+        return cost_of(self.recent) * 60 / self.recent_minutes
+
+
+def cost_of(rows: Iterable[MinuteRow]) -> float:
+    """Dollars that the answers of some minutes cost."""
+    return sum(row.cost_usd for row in rows)
+
+
+def live_status(conn: sqlite3.Connection, now_us: int, *, is_held: bool) -> LiveStatus:
+    """A run at the moment *now_us*.
+
+    Args:
+        conn: a reader.
+        now_us: microseconds since 1970 UTC.
+        is_held: whether a process of this machine held the log, asked before; what a
+            dying writer committed last is then not missed.
+
+    Raises:
+        NotALog: it never began.
+    """
+    with read_transaction(conn):
+        stand = status(conn)
+        return LiveStatus(
+            status=stand,
+            rows=minutes(conn, now_us // US_PER_MINUTE - HOUR),
+            now_us=now_us,
+            is_alive=is_working(is_held, stand.heartbeat),
+            parts=union_progress(conn),
+        )
+
+
+def is_working(is_held: bool, beat: Heartbeat | None) -> bool | None:
+    """Whether the run's process is there; None where it is another machine's.
+
+    A lock that is not held says nothing of a process elsewhere.
+    """
+    is_elsewhere = beat is not None and beat.host != socket.gethostname()
+    return None if is_elsewhere and not is_held else is_held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpending:
+    """The money of one log, in pico-dollars."""
+
+    log: bytes  #: id of its first writer
+    slices: Slices
+    spent_pico: int  #: known to be spent
+    possible_pico: int  #: may be billed beyond that
+
+
+def spent_by_log(union: sqlite3.Connection) -> Iterator[LogSpending]:
+    """What each log has spent, by its id; reads every event of the union."""
+    for log, slices, spent, possible in union.execute(UNION["spent_by_log"]).fetchall():
+        yield LogSpending(
+            log=log,
+            slices=Slices.parse(slices),
+            spent_pico=spent,
+            possible_pico=possible,
+        )

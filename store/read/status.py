@@ -1,0 +1,532 @@
+"""Summarises a run from its projections: counts, limits, pauses, its state.
+
+Reading it costs the same for ten tasks and ten million.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from store.database import SQL
+from store.errors import CorruptLog, NotALog
+from store.events import ParameterRefused, RecordedEvent, RunStarted, ScoringRecorded
+from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
+from store.read.forecast import EstimateAccuracy, UsageSoFar, estimate_accuracy
+from store.read.usage import (
+    Billing,
+    OpenBatches,
+    ReplyShares,
+    ServedCount,
+    error_counts,
+    lost_starts,
+    open_batches,
+    reply_shares,
+    served_counts,
+    spending,
+)
+from store.served import PREFIX
+from store.tables import event_in, last_seq, load_run_state, recorded_rows
+from store.task import TaskState, usd
+
+#: Ages of the heartbeat, which beats once a second.
+LIVE_S = 3.0
+LOST_S = 15.0
+#: Without a success for this long, and for this many p95 latencies, a run is stalled.
+STALL_S = 120.0
+STALL_LATENCIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivenessSigns:
+    """What the state of a run is judged by."""
+
+    phase: str  #: kind of the last event that began or ended work
+    phase_by: str | None
+    phase_us: int  #: when that was, or when a pause in it was last lifted
+    paused_by: str | None
+    draining_by: str | None
+    heartbeat_us: int | None
+    success_us: int | None  #: when a task was last completed
+    running: int  #: tasks with an attempt under way
+    p95_ms: float | None
+    batches: int = 0  #: open at a provider, who has a day to answer
+
+
+def liveness(signs: LivenessSigns, now_us: int, *, is_alive: bool | None) -> str:
+    """The state of a run in one word.
+
+    `live`, `quiet`, `lost`, `stalled`, `paused`, `draining`, `drained`, `cancelled`,
+    `finished` or `budget_stop`: never more than the signs show. A run that makes calls
+    without any success is `stalled`, whatever its heartbeat says.
+
+    Args:
+        signs: what the log shows.
+        now_us: the present, microseconds since 1970 UTC.
+        is_alive: whether its process holds the log; None where that cannot be known.
+    """
+    seen = _Seen(signs, now_us, is_alive)
+    return next((word for word, holds in _RULES if holds(seen)), "live")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The signs, at a moment."""
+
+    signs: LivenessSigns
+    now_us: int
+    is_alive: bool | None
+
+    def ended(self, phase: str, by: str | None = None) -> bool:
+        """Whether the last word was that the work ended so."""
+        return self.signs.phase == phase and by in {None, self.signs.phase_by}
+
+    @property
+    def silence_s(self) -> float:
+        """Since the last sign of life; beginning to work is one."""
+        beat_us = max(self.signs.heartbeat_us or 0, self.signs.phase_us)
+        return (self.now_us - beat_us) / US_PER_S
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether calls are made and none has succeeded for too long."""
+        signs = self.signs
+        patience_s = max(STALL_S, STALL_LATENCIES * (signs.p95_ms or 0.0) / 1000)
+        success_us = max(signs.success_us or 0, signs.phase_us)
+        if signs.batches:
+            return False
+        return signs.running > 0 and (self.now_us - success_us) / US_PER_S > patience_s
+
+
+#: The first that holds is the state; none of them: live.
+_RULES: tuple[tuple[str, Callable[[_Seen], bool]], ...] = (
+    ("finished", lambda seen: seen.ended("run_finished")),
+    ("cancelled", lambda seen: seen.ended("run_cancelled")),
+    ("budget_stop", lambda seen: seen.ended("run_drained", "budget")),
+    ("drained", lambda seen: seen.ended("run_drained")),
+    ("lost", lambda seen: seen.is_alive is False or seen.silence_s > LOST_S),
+    ("quiet", lambda seen: seen.silence_s >= LIVE_S),
+    ("draining", lambda seen: seen.signs.draining_by is not None),
+    ("paused", lambda seen: seen.signs.paused_by is not None),
+    ("stalled", lambda seen: seen.is_stalled),
+)
+
+STATES = (*(word for word, _ in _RULES), "live")
+"""Every word that `liveness` may say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """What a person holds back; None: every stage, every model."""
+
+    stage: str | None
+    model: str | None
+    by: str
+
+    @property
+    def scope(self) -> tuple[str | None, str | None]:
+        """Its stage and model."""
+        return self.stage, self.model
+
+    def holds(self, stage: str, model: str) -> bool:
+        """Whether nothing of this stage and model is started."""
+        return self.stage in {None, stage} and self.model in {None, model}
+
+    def __str__(self) -> str:
+        """What is held back, and by whom, in a few words."""
+        names = [
+            f"{what} {name}"
+            for what, name in (("stage", self.stage), ("model", self.model))
+            if name is not None
+        ]
+        return f"{' of '.join(names) or 'the run'} (by {self.by})"
+
+
+def pauses(conn: sqlite3.Connection, run: RunState) -> tuple[Pause, ...]:
+    """What is held back at present, the whole run first."""
+    whole = [] if run.paused_by is None else [("", "", run.paused_by)]
+    return tuple(
+        Pause(stage=stage or None, model=model or None, by=by)
+        for stage, model, by in (*whole, *conn.execute(SQL["rows_pause"]).fetchall())
+    )
+
+
+def paused_by(
+    held: Sequence[Pause], open_lanes: Iterable[tuple[str, str]]
+) -> str | None:
+    """Who holds the run back as a whole: by one pause, or lane by lane.
+
+    Args:
+        held: the pauses.
+        open_lanes: stage and model of the tasks that are open.
+    """
+    whole = [pause.by for pause in held if pause.scope == (None, None)]
+    lanes = list(open_lanes)
+    is_held = all(any(pause.holds(*lane) for pause in held) for lane in lanes)
+    if lanes and is_held:
+        whole += [pause.by for pause in held]
+    return whole[0] if whole else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCounts:
+    """Tasks by where they stand; `planned` is their sum."""
+
+    planned: int
+    completed: int
+    failed: int
+    skipped: int
+    open: int  #: queued, running or waiting
+    running: int
+    waiting: int
+    unparsed: int  #: of the completed ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptCounts:
+    """Attempts by how they ended."""
+
+    started: int
+    answered: int
+    cached: int  #: of the answered ones, those that the response cache answered
+    kept: int  #: of the answered ones, earlier answers taken up again after a `retry`
+    failed: int
+    unknown: int  #: sent by a process that was gone before the outcome was recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCounts:
+    """Tasks of one stage and model, by state."""
+
+    stage: str
+    model: str
+    states: Mapping[TaskState, int]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its stage and model."""
+        return self.stage, self.model
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of its tasks can still get a reply."""
+        return any(n and state.is_open for state, n in self.states.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedLimits:
+    """What held one model back when last observed, learned limits included."""
+
+    model: str
+    concurrency: int  #: calls at a time
+    rpm: float | None  #: requests a minute
+    tpm: float | None  #: tokens a minute
+    paused_until_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The last sign of life of the run's process."""
+
+    at_us: int
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A run as it stands after event `last_seq`."""
+
+    run_id: str
+    job: str
+    job_version: str
+    siftlog_version: str
+    models: Mapping[str, list[str]]  #: role -> models
+    first: tuple[str, ...]  #: stages that the plan begins with; empty: not known
+    replicates: int
+    imported: bool
+    created_us: int
+    last_seq: int
+    tasks: TaskCounts
+    attempts: AttemptCounts
+    lanes: tuple[LaneCounts, ...]
+    replies: tuple[ReplyShares, ...]  #: by model
+    limits: tuple[ObservedLimits, ...]
+    pauses: tuple[Pause, ...]
+    errors: Mapping[str, int]  #: failed attempts by class
+    skips: Mapping[str, int]  #: skipped tasks by reason, most frequent first
+    parse_failures: Mapping[str, int]  #: unparsed tasks by reason
+    reasked: Mapping[str, int]  #: answers refused and asked again, by reason
+    tokens_in: int  #: used by this run: the response cache's answers used none
+    tokens_out: int
+    tokens_cached: int
+    billing: Billing
+    served: tuple[ServedCount, ...]  #: by model and field
+    cost_usd: float | None  #: None while the price of an answer is unknown
+    possible_usd: float  #: may be billed beyond that, for what never arrived
+    in_flight_usd: float  #: and for the calls without an outcome, at most
+    budget_usd: float | None  #: cap of the whole run; None: no cap
+    group: str | None  #: of the runs that it was started with, which share the cap
+    model_cost_usd: Mapping[str, float]  #: what is known to be spent, by model
+    planning_exhausted: bool  #: nothing is left to plan of the first stage
+    heartbeat: Heartbeat | None
+    scorings: tuple[int, ...]  #: numbers of the recorded scorings
+    signs: LivenessSigns  #: what `store.read.status.liveness` judges by
+    why: str | None  #: why it was drained, as a sentence
+    batches: OpenBatches  #: at a provider
+    outlook: (
+        EstimateAccuracy | None
+    )  #: None: there was no estimate, or not all is planned
+    refused: tuple[ParameterRefused, ...] = ()  #: what endpoints do not take
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """Models that more than one thing served: sentences without their ends."""
+        return tuple(str(each) for each in self.served if each.is_mixed)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What readers of the run's figures should know of its replies."""
+        return (*self.billing.findings, *self.mixed)
+
+
+def run_started(conn: sqlite3.Connection) -> RunStarted:
+    """How the run began.
+
+    Raises:
+        NotALog: it never did.
+    """
+    return _beginning(conn)[0]
+
+
+def _beginning(conn: sqlite3.Connection) -> tuple[RunStarted, int]:
+    row = conn.execute(SQL["first_event"]).fetchone()
+    first = None if row is None else event_in(1, *row[:3])
+    if not isinstance(first, RunStarted) and last_seq(conn):
+        raise CorruptLog(
+            "the beginning of the log is missing: see 'siftlog verify', then restore a "
+            "copy of the run's folder"
+        )
+    if not isinstance(first, RunStarted):
+        raise NotALog(
+            "this run was created and never began: delete its folder and start it anew"
+        )
+    return first, row[3]
+
+
+def scorings(conn: sqlite3.Connection) -> list[ScoringRecorded]:
+    """The recorded scorings, oldest first."""
+    return [
+        recorded.event
+        for recorded in recorded_rows(conn, SQL["marked"], ("scoring_recorded", 0, -1))
+        if isinstance(recorded.event, ScoringRecorded)
+    ]
+
+
+def refused_parameters(conn: sqlite3.Connection) -> tuple[ParameterRefused, ...]:
+    """The parameters that endpoints refused, oldest first, each fact once.
+
+    The shards of a run find out by themselves, so a union has some of them twice.
+    """
+    found: dict[tuple[str, str, str, str | None, str], ParameterRefused] = {}
+    for recorded in recorded_rows(conn, SQL["marked"], ("parameter_refused", 0, -1)):
+        event = recorded.event
+        if isinstance(event, ParameterRefused):
+            key = (event.endpoint, event.model, event.name, event.instead, event.how)
+            found.setdefault(key, event)
+    return tuple(found.values())
+
+
+def newest_scoring(conn: sqlite3.Connection) -> RecordedEvent | None:
+    """The scoring that was recorded last; None: none was, or by a later siftlog."""
+    found = recorded_rows(conn, SQL["last_marked"], ("scoring_recorded",))
+    if not found or not isinstance(found[0].event, ScoringRecorded):
+        return None
+    return found[0]
+
+
+def status(conn: sqlite3.Connection) -> Status:
+    """The run at a glance.
+
+    Raises:
+        NotALog: it never began.
+    """
+    first, started_us = _beginning(conn)
+    run_id, created_us, last_seq = conn.execute(SQL["run_header"]).fetchone()
+    run = load_run_state(conn)
+    held = pauses(conn, run)
+    counters = dict(conn.execute(SQL["counters"]).fetchall())
+    lanes = _lanes(conn.execute(SQL["counts"]).fetchall())
+    states: Counter[TaskState] = Counter()
+    for lane in lanes:
+        states.update(lane.states)
+    beat = conn.execute(SQL["heartbeat"]).fetchone()
+    heartbeat = (
+        None if beat is None else Heartbeat(at_us=beat[0], pid=beat[1], host=beat[2])
+    )
+    errors: Counter[str] = Counter()
+    for error in error_counts(conn):
+        errors[error.error] += error.n
+    reasons: dict[str, dict[str, int]] = {"skip": {}, "parse": {}, "re-ask": {}}
+    served: list[tuple[str, str, int]] = []
+    for what, reason, n in conn.execute(SQL["reasons"]).fetchall():
+        if what.startswith(PREFIX):
+            served.append((what, reason, n))
+        else:
+            reasons[what][reason] = n
+    money = spending(conn)
+    there = open_batches(conn)
+    so_far = UsageSoFar(
+        # what was there already was no call, and used no token
+        calls=counters.get("attempts_answered", 0) - counters.get("answers_cached", 0),
+        tokens_in=counters.get("tokens_in", 0),
+        tokens_out=counters.get("tokens_out", 0),
+        cost_usd=money.spent_usd,
+    )
+    return Status(
+        run_id=run_id,
+        job=first.job,
+        job_version=first.job_version,
+        siftlog_version=first.siftlog_version,
+        models=first.models,
+        first=() if first.expected is None else tuple(first.expected.first),
+        replicates=first.replicates,
+        imported=first.imported,
+        created_us=created_us,
+        last_seq=last_seq,
+        tasks=TaskCounts(
+            planned=run.tasks,
+            completed=states[TaskState.COMPLETED],
+            failed=states[TaskState.FAILED],
+            skipped=states[TaskState.SKIPPED],
+            open=sum(n for state, n in states.items() if state.is_open),
+            running=states[TaskState.RUNNING],
+            waiting=states[TaskState.WAITING],
+            unparsed=counters.get("tasks_unparsed", 0),
+        ),
+        attempts=AttemptCounts(
+            started=counters.get("attempts_started", 0),
+            answered=counters.get("attempts_answered", 0),
+            cached=counters.get("answers_cached", 0) - counters.get("answers_kept", 0),
+            kept=counters.get("answers_kept", 0),
+            failed=counters.get("attempts_failed", 0),
+            unknown=counters.get("attempts_unknown", 0) + len(lost_starts(conn)),
+        ),
+        lanes=lanes,
+        replies=reply_shares(conn),
+        limits=_limits(conn),
+        pauses=held,
+        errors=dict(sorted(errors.items())),
+        skips=reasons["skip"],
+        parse_failures=reasons["parse"],
+        reasked=reasons["re-ask"],
+        tokens_in=so_far.tokens_in,
+        tokens_out=so_far.tokens_out,
+        tokens_cached=counters.get("tokens_cached", 0),
+        billing=Billing(
+            unknown=counters.get("usage_unknown", 0),
+            doubtful=counters.get("usage_doubtful", 0),
+            charged=counters.get("answers_charged", 0),
+            charged_usd=usd(counters.get("charged_pico", 0)),
+            differing=counters.get("charges_differ", 0),
+        ),
+        served=served_counts(served),
+        cost_usd=money.spent_usd,
+        possible_usd=money.possible_usd,
+        in_flight_usd=money.in_flight_usd,
+        budget_usd=money.cap_usd,
+        group=first.group,
+        model_cost_usd={
+            model: usd(cost)
+            for model, cost in conn.execute(SQL["model_costs"]).fetchall()
+        },
+        planning_exhausted=run.exhausted,
+        heartbeat=heartbeat,
+        scorings=tuple(scoring.number for scoring in scorings(conn)),
+        signs=LivenessSigns(
+            phase=run.phase,
+            phase_by=run.phase_by,
+            phase_us=run.phase_us or started_us,
+            paused_by=paused_by(held, (lane.key for lane in lanes if lane.is_open)),
+            draining_by=run.draining_by,
+            heartbeat_us=None if heartbeat is None else heartbeat.at_us,
+            success_us=run.success_us,
+            running=states[TaskState.RUNNING],
+            p95_ms=percentile_ms(conn.execute(SQL["latencies"]).fetchall(), 0.95),
+            batches=there.count,
+        ),
+        why=run.phase_why,
+        batches=there,
+        outlook=estimate_accuracy(first.expected, run.consumed, lanes, so_far)
+        if first.expected is not None and run.exhausted
+        else None,
+        refused=refused_parameters(conn),
+    )
+
+
+def _limits(conn: sqlite3.Connection) -> tuple[ObservedLimits, ...]:
+    return tuple(
+        ObservedLimits(
+            model=model,
+            concurrency=concurrency,
+            rpm=rpm,
+            tpm=tpm,
+            paused_until_us=paused,
+        )
+        for model, concurrency, _, rpm, tpm, paused, _ in conn.execute(
+            SQL["rows_limiter"]
+        )
+    )
+
+
+def _lanes(rows: Iterable[tuple[str, str, int, int]]) -> tuple[LaneCounts, ...]:
+    lanes: dict[tuple[str, str], dict[TaskState, int]] = {}
+    for stage, model, state, n in rows:
+        lanes.setdefault((stage, model), {})[TaskState(state)] = n
+    return tuple(
+        LaneCounts(stage=stage, model=model, states=states)
+        for (stage, model), states in lanes.items()
+    )
+
+
+def percentile_ms(buckets: Iterable[tuple[int, int]], share: float) -> float | None:
+    """The latency that *share* of the answers stay below, to the bucket's 2 %.
+
+    Args:
+        buckets: (bucket, count) in ascending order.
+        share: such as 0.95.
+    """
+    counted = list(buckets)
+    wanted = share * sum(n for _, n in counted)
+    seen = 0
+    for bucket, n in counted:
+        seen += n
+        if seen >= wanted:
+            return float(BUCKET_RATIO ** (bucket + 1))
+    return None
+
+
+UNITS: Mapping[str, str] = {
+    "concurrency": "calls at a time",
+    "rpm": "requests a minute",
+    "tpm": "tokens a minute",
+}
+"""Of what a person may limit, by its name in `runner.limits.limiter.Limits`."""
+
+
+def limits_in_words(values: Mapping[str, float | None]) -> str:
+    """Limits by their names, in a few words; None: no such limit."""
+    return ", ".join(
+        f"no limit of {unit}"
+        if values[name] is None
+        else f"{values[name]:,.10g} {unit}"
+        for name, unit in UNITS.items()
+        if name in values
+    )
+
+
+def model_limits_in_words(model: str | None, values: Mapping[str, float | None]) -> str:
+    """Limits with the model that they are for; None: every model."""
+    return f"{model or 'every model'}: {limits_in_words(values)}"

@@ -1,0 +1,343 @@
+"""Reads tasks, their attempts and their events page by page.
+
+Every function takes a connection from `open_reader`, answers from projections or by
+key, fetches all at once and leaves no cursor open, so that looking never holds the
+writer up. Pages go by key: the next one starts after the last row of this one.
+
+A list keeps numbers and not rows: they are read once, page after page by key, and what
+happens to a task afterwards changes its line and never its place. Unfiltered and by
+number nothing is read at all, since numbers are dense from 1.
+
+Families come as in `store.scoring`, page by page and one model at a time, so that who
+reads them may ask for the models' pages in any order and holds one page of each.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeAlias
+
+from store.database import SQL
+from store.errors import CorruptLog
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptStarted,
+    Event,
+    RecordedEvent,
+    TaskCompleted,
+    UnknownEvent,
+)
+from store.query import Query
+from store.tables import (
+    event_of,
+    last_seq,
+    planning,
+    recorded,
+    task_events,
+    task_rows,
+    unpack,
+)
+from store.task import PICO_PER_USD, TaskRow
+
+#: How many tasks the orders without an index show.
+TOP = 1_000
+#: Numbers of one step: some milliseconds where the filter has an index.
+STEP = 10_000
+#: Changed tasks are looked for up to so many; a view says "1,000 or more" then.
+NEW = 1_000
+#: Above every number and seq of a log.
+_LAST = (1 << 62, 1 << 62)
+_FIRST = (0, 0)
+
+
+class TaskOrder(enum.Enum):
+    """How a list of tasks is sorted; the value is what a person reads."""
+
+    NUMBER = "by number"
+    NEWEST = "newest first"
+    SLOWEST = f"top {TOP:,} by latency"
+    DEAREST = f"top {TOP:,} by cost"
+    MOST_TRIED = f"top {TOP:,} by attempts"
+
+    @property
+    def is_top(self) -> bool:
+        """Whether it has no index, so that only its first tasks are shown."""
+        return self in _TOPS
+
+
+_TOPS = {
+    TaskOrder.SLOWEST: "numbers_slowest",
+    TaskOrder.DEAREST: "numbers_dearest",
+    TaskOrder.MOST_TRIED: "numbers_most_tried",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskListStep:
+    """Some numbers of a list, and where the next step goes on."""
+
+    numbers: Sequence[int]
+    #: seq and number that the next step goes on after; None: the list is whole
+    after: tuple[int, int] | None
+    seq: int  #: the log's last event when this was read
+
+
+def list_tasks(
+    conn: sqlite3.Connection,
+    query: Query,
+    order: TaskOrder = TaskOrder.NUMBER,
+    *,
+    after: tuple[int, int] | None = None,
+    limit: int = STEP,
+) -> TaskListStep:
+    """The next numbers of a list, at most *limit* unless they cost nothing.
+
+    Args:
+        conn: from `open_reader`; another thread may `interrupt` it.
+        query: which tasks.
+        order: how they are sorted.
+        after: of the step before; None for the first.
+        limit: how many to look up at once.
+    """
+    seq = last_seq(conn)
+    if order is TaskOrder.NUMBER and not query.terms:
+        return TaskListStep(
+            numbers=range(1, planning(conn).tasks + 1), after=None, seq=seq
+        )
+    if order.is_top:
+        statement = SQL[_TOPS[order]].format(query.condition())
+        rows = conn.execute(statement, (*query.parameters(), TOP)).fetchall()
+        return TaskListStep(numbers=_numbers(rows), after=None, seq=seq)
+    key: tuple[int, ...]
+    if order is TaskOrder.NEWEST:
+        statement, key = SQL["numbers_newest"], after or _LAST
+    else:
+        statement, key = SQL["numbers"], (after or _FIRST)[1:]
+    rows = conn.execute(
+        statement.format(query.condition()), (*key, *query.parameters(), limit)
+    ).fetchall()
+    return TaskListStep(
+        numbers=_numbers(rows),
+        after=(rows[-1][1], rows[-1][0]) if len(rows) == limit else None,
+        seq=seq,
+    )
+
+
+def changed_tasks(
+    conn: sqlite3.Connection, query: Query, since: int, limit: int = NEW
+) -> list[int]:
+    """Tasks that changed after event *since* and that a filter lets through."""
+    statement = SQL["numbers_changed"].format(query.condition())
+    parameters = (since, *query.parameters(), limit)
+    return [number for (number,) in conn.execute(statement, parameters).fetchall()]
+
+
+def _numbers(rows: Sequence[tuple[int, int]]) -> array[int]:
+    """Eight bytes a number: a list of a million stays small."""
+    return array("q", [number for number, _ in rows])
+
+
+EVERYTHING = Query()
+
+LaneKey: TypeAlias = tuple[str, str]
+"""A stage and a model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """One attempt of a task, from its start to its outcome."""
+
+    attempt: int
+    started_us: int | None  #: None: it came without a request of ours
+    ended_us: int | None  #: None: under way, or never known
+    started_seq: int | None  #: its payload is the request's skeleton
+    ended_seq: int | None  #: its payload is the reply, or what came instead
+    outcome: AttemptAnswered | AttemptFailed | None
+    unparsed: str | None = None  #: why its reply, with which the task ended, is unread
+    fault: str | None = None  #: what of the reply could not be read, if that was told
+
+
+def tasks(
+    conn: sqlite3.Connection,
+    query: Query = EVERYTHING,
+    *,
+    after: int = 0,
+    limit: int = 200,
+) -> list[TaskRow]:
+    """Tasks that a filter lets through, by number, from *after* on."""
+    statement = SQL["tasks_page"].format(query.condition())
+    return task_rows(conn, statement, (after, *query.parameters(), limit))
+
+
+def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
+    """How many tasks a filter lets through; reads every one of them."""
+    statement = SQL["tasks_count"].format(query.condition())
+    (count,) = conn.execute(statement, query.parameters()).fetchone()
+    return int(count)
+
+
+def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[LaneKey, int]:
+    """How many tasks a filter lets through, by stage and model."""
+    statement = SQL["tasks_by_lane"].format(query.condition())
+    rows = conn.execute(statement, query.parameters()).fetchall()
+    return {(stage, model): n for stage, model, n in rows}
+
+
+def mean_costs(conn: sqlite3.Connection) -> dict[LaneKey, float]:
+    """Dollars that a reply has cost so far, by stage and model.
+
+    Failed attempts and re-asks are in it, tasks that the response cache answered are
+    not; answers without a price count as free, so it says something only where all of
+    them have one (`Status.cost_usd`).
+    """
+    return {
+        (stage, model): cost_pico / n / PICO_PER_USD
+        for stage, model, cost_pico, n in conn.execute(SQL["lane_costs"]).fetchall()
+    }
+
+
+def events(
+    conn: sqlite3.Connection,
+    *,
+    after: int = 0,
+    limit: int = 1000,
+    kinds: Sequence[str] | None = None,
+) -> list[RecordedEvent]:
+    """Events with seq above *after*, ascending; of some kinds only, if named."""
+    return recorded(conn, after, limit, kinds)
+
+
+def event_times(conn: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, int]:
+    """When events were recorded, in microseconds since 1970 UTC, by seq."""
+    named = json.dumps(list(seqs))
+    return dict(conn.execute(SQL["event_times"], (named,)).fetchall())
+
+
+def attempts(conn: sqlite3.Connection, task: int) -> list[AttemptRow]:
+    """The attempts of a task, ascending."""
+    started: dict[int, RecordedEvent] = {}
+    completed: dict[int, TaskCompleted] = {}
+    ended: dict[int, tuple[RecordedEvent, AttemptAnswered | AttemptFailed]] = {}
+    for row in task_events(conn, task):
+        match row.event:
+            case AttemptStarted(attempt=attempt):
+                started[attempt] = row
+            case AttemptAnswered() | AttemptFailed():
+                ended[row.event.attempt] = (row, row.event)
+            case TaskCompleted() as event:
+                completed[event.attempt] = event
+            case _:
+                pass
+    rows = []
+    for attempt in sorted(started.keys() | ended.keys()):
+        begin = started.get(attempt)
+        end, outcome = ended.get(attempt, (None, None))
+        last = completed.get(attempt)
+        refusal = outcome.fault if isinstance(outcome, AttemptAnswered) else None
+        rows.append(
+            AttemptRow(
+                attempt=attempt,
+                started_us=None if begin is None else begin.ts_us,
+                ended_us=None if end is None else end.ts_us,
+                started_seq=None if begin is None else begin.seq,
+                ended_seq=None if end is None else end.seq,
+                outcome=outcome,
+                unparsed=None if last is None else last.unparsed,
+                fault=refusal if last is None else last.fault,
+            )
+        )
+    return rows
+
+
+def model_calls(conn: sqlite3.Connection) -> dict[str, int]:
+    """Requests sent, by model; the response cache's answers are none."""
+    return dict(conn.execute(SQL["model_calls"]).fetchall())
+
+
+def parts(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Message parts by their hash; those that are not there are left out.
+
+    Raises:
+        CorruptLog: one of them cannot be restored.
+    """
+    found = {}
+    for sha256 in hashes:
+        row = conn.execute(SQL["part"], (sha256,)).fetchone()
+        if row is not None:
+            encoding, size, data = row
+            try:
+                found[sha256] = unpack(encoding, data, size)
+            except ValueError as error:
+                raise CorruptLog(
+                    f"the message part {sha256.hex()} is damaged ({error}): see "
+                    "'siftlog verify', then restore a copy of the run's folder"
+                ) from error
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """One attempt with its outcome."""
+
+    took_us: int | None  #: from its start to its outcome; None: no request of ours
+    outcome: AttemptAnswered | AttemptFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptHistory:
+    """A task with those of its attempts whose outcome is known, in order."""
+
+    row: TaskRow
+    attempts: tuple[AttemptEnd, ...]
+
+
+def attempt_histories(
+    conn: sqlite3.Connection, model: str, *, after: int = 0, limit: int = 256
+) -> list[tuple[AttemptHistory, ...]]:
+    """Families of a model's first-stage tasks numbered above *after*, ascending.
+
+    In each, the first-stage task stands first and its descendants follow by number,
+    whichever model they are for.
+    """
+    roots = task_rows(conn, SQL["roots_of_model"], (model, after, limit))
+    numbers = [row.task for row in roots]
+    rows = task_rows(conn, SQL["descendants_of"], (json.dumps(numbers),))
+    descendants = {root: list(rows) for root, rows in groupby(rows, attrgetter("root"))}
+    attempts = _attempts(conn, numbers + [row.task for row in rows])
+    return [
+        tuple(
+            AttemptHistory(row=row, attempts=attempts.get(row.task, ()))
+            for row in (root, *descendants.get(root.task, ()))
+        )
+        for root in roots
+    ]
+
+
+def _attempts(
+    conn: sqlite3.Connection, tasks: list[int]
+) -> dict[int, tuple[AttemptEnd, ...]]:
+    found: dict[int, list[AttemptEnd]] = {}
+    began: dict[int, tuple[int, int]] = {}  # of a task: attempt, and when
+    for task, ts_us, kind, version, facts in conn.execute(
+        SQL["attempts_of"], (json.dumps(tasks),)
+    ).fetchall():
+        event: Event | UnknownEvent = event_of(kind, version, facts)
+        match event:
+            case AttemptStarted(attempt=attempt):
+                began[task] = (attempt, ts_us)
+            case AttemptAnswered() | AttemptFailed():
+                attempt, at_us = began.get(task, (0, 0))
+                took_us = ts_us - at_us if attempt == event.attempt else None
+                ended = AttemptEnd(took_us=took_us, outcome=event)
+                found.setdefault(task, []).append(ended)
+            case _:
+                pass
+    return {task: tuple(ended) for task, ended in found.items()}

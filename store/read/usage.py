@@ -1,0 +1,441 @@
+"""Reads what a run used: money, tokens, faulty replies, failures, batches.
+
+The lost log knows of no outcome, and nobody goes on with it: they may be billed, like
+those that a process left behind on one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Final
+
+import msgspec
+
+from store.database import SQL, UNION, has_places
+from store.events import (
+    AttemptStarted,
+    BatchCreated,
+    BatchEnded,
+    BatchItem,
+    BatchPrepared,
+    CommandAccepted,
+    CommandApplied,
+    RunResumed,
+    RunStarted,
+    batch_items,
+)
+from store.fold_state import FailureOutcome
+from store.served import PREFIX
+from store.tables import damaged, event_in, payload, recorded_rows
+from store.task import pico, usd
+
+BATCH_KINDS = ("batch_prepared", "batch_created", "batch_ended")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedBatch:
+    """A batch as its latest events tell of it."""
+
+    key: str
+    model: str
+    form: str
+    requests: int
+    prepared_us: int
+    seq: int  #: of the event that prepared it
+    id: str | None = None  #: the provider's; None: it may have it or not
+    is_open: bool = True  #: its end is not recorded
+    is_found: bool = False  #: the provider's list told of it, not its creation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBatches:
+    """How many batches are open, and what waits in them."""
+
+    count: int = 0
+    requests: int = 0  #: in all of them together
+    oldest_us: int | None = None  #: when the oldest of them was prepared
+
+
+def batches(conn: sqlite3.Connection) -> tuple[RecordedBatch, ...]:
+    """Every batch of the log, in the order in which they were prepared."""
+    found: dict[str, RecordedBatch] = {}
+    rows = [
+        row
+        for kind in BATCH_KINDS
+        for row in recorded_rows(conn, SQL["marked"], (kind, 0, -1))
+    ]
+    for row in sorted(rows, key=attrgetter("seq")):
+        match row.event:
+            case BatchPrepared() as event:
+                # one that the provider never had may be prepared again as it was
+                found.pop(event.batch, None)
+                found[event.batch] = RecordedBatch(
+                    key=event.batch,
+                    model=event.model,
+                    form=event.form,
+                    requests=event.requests,
+                    prepared_us=row.ts_us,
+                    seq=row.seq,
+                )
+            case BatchCreated(batch=key) as event if key in found:
+                found[key] = replace(found[key], id=event.id, is_found=event.found)
+            case BatchEnded(batch=key) if key in found:
+                found[key] = replace(found[key], is_open=False)
+            case _:
+                pass  # of a version, or of a batch, that a later siftlog wrote
+    return tuple(found.values())
+
+
+def items_of(conn: sqlite3.Connection, batch: RecordedBatch) -> list[BatchItem]:
+    """What is in a batch.
+
+    Raises:
+        CorruptLog: its list is damaged.
+    """
+    try:
+        return batch_items(payload(conn, batch.seq) or b"")
+    except msgspec.DecodeError as error:
+        raise damaged(f"event {batch.seq}", error) from error
+
+
+def open_batches(conn: sqlite3.Connection) -> OpenBatches:
+    """The open batches at a glance; costs nothing where there never was one."""
+    return _at_a_glance(batch for batch in batches(conn) if batch.is_open)
+
+
+def _at_a_glance(still_open: Iterable[RecordedBatch]) -> OpenBatches:
+    found = list(still_open)
+    return OpenBatches(
+        count=len(found),
+        requests=sum(batch.requests for batch in found),
+        oldest_us=min((batch.prepared_us for batch in found), default=None),
+    )
+
+
+def sent_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
+    """The starts of the attempts whose outcome is not recorded, by task."""
+    starts = (
+        event_in(seq, "attempt_started", version, facts)
+        for seq, version, facts in conn.execute(SQL["sent_starts"]).fetchall()
+    )
+    return [start for start in starts if isinstance(start, AttemptStarted)]
+
+
+def lost_starts(conn: sqlite3.Connection) -> list[AttemptStarted]:
+    """The starts of such calls, ascending; none where a run is not split."""
+    if not has_places(conn):
+        return []
+    starts = (
+        event_in(seq, "attempt_started", version, facts)
+        for seq, version, facts in conn.execute(UNION["lost_starts"]).fetchall()
+    )
+    return [start for start in starts if isinstance(start, AttemptStarted)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Money in whole pico-dollars, so that a budget goes on from it exactly."""
+
+    spent_pico: int  #: known to be spent
+    possible_pico: int  #: worst case of what may be billed and never arrived
+    in_flight_pico: int  #: worst case of the calls without an outcome in the log
+    cap_pico: int | None  #: for the whole run; None: no cap
+    is_whole: bool  #: the price of every answer is known
+
+    @property
+    def spent_usd(self) -> float | None:
+        """Dollars known to be spent; None: the price of an answer is unknown."""
+        return usd(self.spent_pico) if self.is_whole else None
+
+    @property
+    def possible_usd(self) -> float:
+        """Dollars that may be billed beyond that."""
+        return usd(self.possible_pico)
+
+    @property
+    def in_flight_usd(self) -> float:
+        """Dollars that calls may cost which are under way, or were when it ended."""
+        return usd(self.in_flight_pico)
+
+    @property
+    def cap_usd(self) -> float | None:
+        """Dollars that the run may cost; None: no cap."""
+        return None if self.cap_pico is None else usd(self.cap_pico)
+
+
+def spending(conn: sqlite3.Connection) -> Spending:
+    """A run's money."""
+    counters = dict(conn.execute(SQL["counters"]).fetchall())
+    cap_pico = _cap_pico(conn)
+    has_figures = cap_pico is not None or counters.get("attempts_answered", 0) > 0
+    return Spending(
+        spent_pico=counters.get("cost_pico", 0),
+        possible_pico=counters.get("possible_pico", 0) + _worst(lost_starts(conn)),
+        in_flight_pico=_worst(sent_starts(conn)),
+        cap_pico=cap_pico,
+        is_whole=has_figures and not counters.get("answers_unpriced"),
+    )
+
+
+def _worst(starts: Iterable[AttemptStarted]) -> int:
+    """What calls reserved whose outcome is not recorded: there are few of them."""
+    return sum(pico(start.worst_usd or 0.0) for start in starts)
+
+
+def _cap_pico(conn: sqlite3.Connection) -> int | None:
+    """The cap that the last start recorded, and what was added since.
+
+    `siftlog budget RUN --add USD` is a command `budget` with `add_usd`. It counts from
+    where it was applied: one that a crash left accepted is carried out by the next
+    process, and must not count twice.
+    """
+    cap, since = None, 0
+    for kind in ("run_started", "run_resumed"):
+        for recorded in recorded_rows(conn, SQL["marked"], (kind, since, -1)):
+            if isinstance(recorded.event, RunStarted | RunResumed):
+                cap, since = recorded.event.budget_usd, recorded.seq
+    if cap is None:
+        return None
+    asked = {
+        recorded.event.command: json.loads(recorded.event.payload)["add_usd"]
+        for recorded in recorded_rows(conn, SQL["marked"], ("command_accepted", 0, -1))
+        if isinstance(recorded.event, CommandAccepted)
+        and recorded.event.kind == "budget"
+    }
+    # every shard of a run records the same request
+    applied = {
+        recorded.event.command
+        for recorded in recorded_rows(
+            conn, SQL["marked"], ("command_applied", since, -1)
+        )
+        if isinstance(recorded.event, CommandApplied)
+    }
+    return pico(cap) + sum(pico(asked.get(command, 0)) for command in applied)
+
+
+def dollars(amount: float | None) -> str:
+    """Dollars for people, to a hundredth of a cent; what is unknown is never zero."""
+    return "?" if amount is None else f"${amount:,.4f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Billing:
+    """What replies left open, or contradicted, of their usage."""
+
+    unknown: int  #: answers without a readable usage; their worst case stays reserved
+    doubtful: int  #: answers whose total is smaller than its parts, which were counted
+    charged: int  #: answers that said what they cost
+    charged_usd: float  #: the sum of that
+    differing: int  #: of these answers, those that cost something else by the prices
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is not certain of tokens and cost: sentences without their ends."""
+        said: list[str] = []
+        if self.unknown:
+            said.append(
+                f"{self.unknown:,} answers came without a readable usage; what they "
+                "may cost at most stays reserved"
+            )
+        if self.doubtful:
+            said.append(
+                f"{self.doubtful:,} answers gave a total of tokens below the sum of "
+                "its parts; the larger figure was counted"
+            )
+        if self.differing:
+            said.append(
+                f"{self.differing:,} of {self.charged:,} answers say that they cost "
+                "something else than their tokens do by the prices; they say "
+                f"{dollars(self.charged_usd)} in sum"
+            )
+        return tuple(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageCount:
+    """Tokens of one stage and model over all its replies, refused ones included.
+
+    Answers of the response cache are no replies: they used nothing.
+    """
+
+    stage: str
+    model: str
+    replies: int
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyShares:
+    """Replies and failed tasks of one model, by what was wrong with them.
+
+    A reply may count under several headings. Everything that ever came is counted,
+    replies that were asked for again included.
+    """
+
+    model: str
+    replies: int  #: answers of the response cache included
+    truncated: int  #: ended at the output limit
+    refused: int  #: by the model
+    filtered: int  #: by the provider, with a reply or an error status
+    empty: int  #: without any text
+    unparsed: int  #: the job's parser could not read them
+    failed: int  #: tasks that ended without a reply
+
+
+def usage_counts(conn: sqlite3.Connection) -> list[UsageCount]:
+    """Tokens by stage and model."""
+    return [
+        UsageCount(
+            stage=stage,
+            model=model,
+            replies=replies,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        for stage, model, replies, tokens_in, tokens_out in conn.execute(
+            SQL["usage"]
+        ).fetchall()
+    ]
+
+
+def reply_shares(conn: sqlite3.Connection) -> tuple[ReplyShares, ...]:
+    """What was wrong with the replies of each model."""
+    return tuple(
+        ReplyShares(
+            model=model,
+            replies=replies,
+            truncated=truncated,
+            refused=refused,
+            filtered=filtered,
+            empty=empty,
+            unparsed=unparsed,
+            failed=failed,
+        )
+        for (
+            model,
+            replies,
+            truncated,
+            refused,
+            filtered,
+            empty,
+            unparsed,
+            failed,
+        ) in conn.execute(SQL["reply_shares"]).fetchall()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCount:
+    """Answers of one model by one field of what served them."""
+
+    model: str  #: as it was asked for
+    field: str  #: of `COUNTED`
+    answers: Mapping[str, int]
+    """By name, the most frequent first; under the empty name those that came after the
+    first 200 names of the run."""
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether more than one served it."""
+        return len(self.answers) > 1
+
+    def __str__(self) -> str:
+        """One sentence without its end."""
+        shown = [f"{name or 'others'} {n:,}" for name, n in self.answers.items()]
+        rest = len(shown) - SHOWN
+        if rest > 0:
+            shown = [*shown[:SHOWN], f"and {rest:,} more"]
+        return f"{self.model}: {len(self.answers):,} {self.field}s ({', '.join(shown)})"
+
+
+SHOWN: Final = 4
+"""Names in a sentence, at most."""
+
+
+def served_counts(counted: Iterable[tuple[str, str, int]]) -> tuple[ServedCount, ...]:
+    """What served a run, by model and field.
+
+    Args:
+        counted: words of `served_keys` with the answers that were counted under them.
+    """
+    names: dict[tuple[str, str], Counter[str]] = {}
+    for what, word, n in counted:
+        model, _, name = word.partition("\n")
+        names.setdefault((model, what.removeprefix(PREFIX)), Counter())[name] += n
+    return tuple(
+        ServedCount(model=model, field=field, answers=dict(each.most_common()))
+        for (model, field), each in sorted(names.items())
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCount:
+    """Failed attempts of one class, stage and model."""
+
+    error: str
+    stage: str
+    model: str
+    n: int
+    final: int | None  #: of them, without a further attempt; None: an older log
+    last_seq: int
+    sample_task: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    """What went wrong in one minute of one class, stage, model and outcome."""
+
+    t: int  #: minutes since 1970 UTC
+    error: str  #: a class, or the reason why a reply was refused or not read
+    stage: str
+    model: str
+    outcome: FailureOutcome
+    n: int
+    last_task: int
+
+
+def error_counts(conn: sqlite3.Connection) -> list[ErrorCount]:
+    """Failed attempts by class, stage and model."""
+    return [
+        ErrorCount(
+            error=error,
+            stage=stage,
+            model=model,
+            n=n,
+            final=final,
+            last_seq=last_seq,
+            sample_task=sample,
+        )
+        for error, stage, model, n, final, last_seq, sample in conn.execute(
+            SQL["error_classes"]
+        ).fetchall()
+    ]
+
+
+def failures(conn: sqlite3.Connection, since: int) -> tuple[FailureRow, ...] | None:
+    """What went wrong from minute *since* on, ascending.
+
+    None where that is not known: the log was last written by an older siftlog.
+    """
+    if conn.execute(SQL["is_older"]).fetchone()[0]:
+        return None
+    return tuple(
+        FailureRow(
+            t=t,
+            error=error,
+            stage=stage,
+            model=model,
+            outcome=FailureOutcome(outcome),
+            n=n,
+            last_task=task,
+        )
+        for t, error, stage, model, outcome, n, task in conn.execute(
+            SQL["failures"], (since,)
+        ).fetchall()
+    )

@@ -1,0 +1,212 @@
+"""Reads a run's answers in a fixed order for scoring, and stores verdicts.
+
+Families come by the number of their first-stage task; in each, that task stands first
+and what descends from it follows by number. The order depends on the plan alone and
+not on when answers arrived, so the same answers always come out the same way.
+
+A small database beside the log, written once and replaced as a whole; the log itself
+never holds a verdict, because a better scorer changes them all. A task may have several
+verdicts: one of a batch call per question.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from store.database import SQL, UNION, has_places, named, text
+from store.errors import CorruptLog
+from store.log.interface import StoredReply
+from store.tables import last_seq, planned_upto, reply_of, task_rows, tasks_numbered
+from store.task import TaskRow, TaskState
+
+#: First-stage tasks read at a time, with all that descends from them.
+FAMILIES = 256
+#: Replies read at a time: bodies are what takes memory.
+REPLIES = 256
+
+
+def families(
+    conn: sqlite3.Connection, upto_seq: int | None = None
+) -> Iterator[tuple[TaskRow, StoredReply | None]]:
+    """Every task with the reply that counts for it, family by family.
+
+    While the run goes on, *upto_seq* holds the view still: later tasks are left out,
+    and a task that has moved since is shown as open.
+
+    Args:
+        conn: a reader.
+        upto_seq: the last event to be seen; None: the last one there is.
+    """
+    for rows in _pages(conn, upto_seq):
+        for start in range(0, len(rows), REPLIES):
+            yield from _with_replies(conn, rows[start : start + REPLIES])
+
+
+def task_families(
+    conn: sqlite3.Connection, upto_seq: int | None = None
+) -> Iterator[TaskRow]:
+    """The tasks of `families` in the same order, without reading a reply."""
+    for rows in _pages(conn, upto_seq):
+        yield from rows
+
+
+def _pages(conn: sqlite3.Connection, upto_seq: int | None) -> Iterator[list[TaskRow]]:
+    """Some whole families at a time."""
+    upto = last_seq(conn) if upto_seq is None else upto_seq
+    last_task = planned_upto(conn, upto)
+    in_order = _placed if has_places(conn) else _numbered
+    for roots in in_order(conn, last_task):
+        numbers = json.dumps([root.task for root in roots])
+        descendants = {
+            root: list(rows)
+            for root, rows in groupby(
+                task_rows(conn, SQL["descendants"], (numbers, last_task)),
+                attrgetter("root"),
+            )
+        }
+        yield [
+            row if row.updated_seq <= upto else _as_open(row)
+            for root in roots
+            for row in (root, *descendants.get(root.task, ()))
+        ]
+
+
+def _numbered(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
+    """Some first-stage tasks at a time, as one process numbers them: in plan order."""
+    after = 0
+    while roots := task_rows(conn, SQL["roots"], (after, last_task, FAMILIES)):
+        after = roots[-1].task
+        yield roots
+
+
+def _placed(conn: sqlite3.Connection, last_task: int) -> Iterator[list[TaskRow]]:
+    """The same in a union, where numbers come by the order of merging."""
+    after = -1
+    while places := conn.execute(
+        UNION["places"], (after, last_task, FAMILIES)
+    ).fetchall():
+        after = places[-1][0]
+        rows = {
+            row.task: row for row in tasks_numbered(conn, [task for _, task in places])
+        }
+        yield [rows[task] for _, task in places]
+
+
+def _as_open(row: TaskRow) -> TaskRow:
+    return replace(
+        row, state=TaskState.RUNNING, reply_seq=None, error=None, reason=None
+    )
+
+
+def _with_replies(
+    conn: sqlite3.Connection, rows: list[TaskRow]
+) -> Iterator[tuple[TaskRow, StoredReply | None]]:
+    seqs = json.dumps([row.reply_seq for row in rows if row.reply_seq is not None])
+    replies = {
+        found[0]: reply_of(*found)
+        for found in conn.execute(SQL["replies"], (seqs,)).fetchall()
+    }
+    for row in rows:
+        stored = None if row.reply_seq is None else replies.get(row.reply_seq)
+        if row.reply_seq is not None and stored is None:
+            raise CorruptLog(
+                f"event {row.reply_seq}, the reply to task {row.task}, is missing: see "
+                "'siftlog verify', then restore a copy of the run's folder"
+            )
+        yield row, stored
+
+
+BATCH = 10_000
+
+_SQL: Final = named(text("verdicts"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """One verdict of one task in one scoring."""
+
+    task: int
+    value: str  #: what was read from the reply
+    expected: str
+    correct: bool | None  #: None where there is no right or wrong
+    rule: str  #: the parsing rule that fired, or the reason of the failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How one task did in one scoring: its verdicts, counted."""
+
+    verdicts: int  #: at least one
+    judged: int  #: of them, those that are right or wrong
+    right: int
+
+
+def write_verdicts(path: Path, verdicts: Iterable[StoredVerdict]) -> None:
+    """Write *verdicts* to a new database at *path*, in flat memory."""
+    columns = attrgetter("task", "value", "expected", "correct", "rule")
+    rows = map(columns, verdicts)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(_SQL["create"])
+        while batch := list(islice(rows, BATCH)):
+            db.executemany(_SQL["insert"], batch)
+        db.execute(_SQL["create_index"])
+        db.commit()
+
+
+def read_verdicts(path: Path, task: int) -> list[StoredVerdict]:
+    """The verdicts of one task, in the order they were given.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    with closing(_reader(path)) as db:
+        return [_verdict(row) for row in db.execute(_SQL["of_task"], (task,))]
+
+
+def all_verdicts(path: Path) -> Iterator[StoredVerdict]:
+    """Every verdict by its task's number, those of a task in the order given.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    with closing(_reader(path)) as db:
+        yield from map(_verdict, db.execute(_SQL["all"]))
+
+
+def _verdict(row: tuple[int, str, str, int | None, str]) -> StoredVerdict:
+    task, value, expected, correct, rule = row
+    return StoredVerdict(
+        task=task,
+        value=value,
+        expected=expected,
+        correct=None if correct is None else bool(correct),
+        rule=rule,
+    )
+
+
+def read_scores(path: Path, tasks: Iterable[int]) -> dict[int, Score]:
+    """The scores of some tasks; those without a verdict are left out.
+
+    Raises:
+        sqlite3.Error: the file is not there, or is no database of verdicts.
+    """
+    named = json.dumps(list(tasks))
+    with closing(_reader(path)) as db:
+        return {
+            task: Score(verdicts=verdicts, judged=judged, right=right)
+            for task, verdicts, judged, right in db.execute(
+                _SQL["scores"], (named,)
+            ).fetchall()
+        }
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)

@@ -1,0 +1,559 @@
+"""Converts rows of the log's tables to typed values and back.
+
+An event is stored under its kind and version as JSON of its fields. Bodies are kept
+byte for byte as they were received; `Encoding` says how a row holds them.
+
+A stored row is never rewritten. When a field is renamed, split or given a new sense,
+the event class gets the next `VERSION` and a step is entered here that turns the old
+fields into the new ones; `tests/replay` keeps a row of every version ever written.
+An added field with a default needs neither.
+
+They are derived: `store.log.opening` empties them and folds the whole log again with
+the code of this module, and the rows come out the same.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+import zstandard
+
+from store.database import SQL
+from store.errors import CorruptLog
+from store.events import (
+    KINDS,
+    AttemptAnswered,
+    AttemptStarted,
+    Event,
+    RecordedEvent,
+    TasksPlanned,
+    UnknownEvent,
+)
+from store.fold import CODE_VERSION, MARKED, Fold, PlannedBlock, touched
+from store.fold_state import RunState, lanes_of
+from store.log.interface import Planning, StoredReply
+from store.task import TaskDraft, TaskRow, TaskState, planned_state, task_row
+
+Step: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Fields of version n -> fields of version n + 1; changes nothing in place."""
+
+UPCASTERS: Mapping[tuple[str, int], Step] = {}
+"""By kind and the version that a step starts from."""
+
+
+def upcast(
+    kind: str,
+    version: int,
+    to: int,
+    fields: dict[str, Any],
+    steps: Mapping[tuple[str, int], Step],
+) -> dict[str, Any]:
+    """The fields of an old event as version *to* has them.
+
+    Raises:
+        KeyError: a step is missing; every version ever released must have one.
+    """
+    for step in range(version, to):
+        fields = steps[kind, step](fields)
+    return fields
+
+
+#: Shorter bodies gain nothing from zstd; level 3 halves 8 KB replies in 40 us.
+COMPRESS_FROM = 512
+ZSTD_LEVEL = 3
+
+
+class Encoding(enum.IntEnum):
+    """How a body or blob is stored; the numbers are stored with it."""
+
+    NONE = 0  #: there is no body
+    AS_RECEIVED = 1
+    ZSTD = 2
+
+
+_ENCODER = msgspec.json.Encoder()
+_DECODERS: dict[tuple[str, int], msgspec.json.Decoder[Event]] = {
+    (kind, event.VERSION): msgspec.json.Decoder(event) for kind, event in KINDS.items()
+}
+
+
+def facts_of(event: Event) -> bytes:
+    """An event's fields as the log stores them."""
+    return _ENCODER.encode(event)
+
+
+def event_of(kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
+    """The event in a row: brought up to date if old, `UnknownEvent` if too new.
+
+    Raises:
+        msgspec.DecodeError: the facts are not those of the kind.
+    """
+    decoder = _DECODERS.get((kind, version))
+    if decoder is not None:
+        return decoder.decode(facts)
+    known = KINDS.get(kind)
+    if known is None or version > known.VERSION:
+        return UnknownEvent(kind=kind, version=version, facts=facts)
+    fields = upcast(kind, version, known.VERSION, msgspec.json.decode(facts), UPCASTERS)
+    return msgspec.convert(fields, known)
+
+
+class Packer:
+    """Compresses bodies and blobs; belongs to one thread."""
+
+    def __init__(self) -> None:
+        self._zstd = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+
+    def pack(self, data: bytes) -> tuple[Encoding, bytes]:
+        """How *data* is to be stored, and the bytes to store."""
+        if len(data) >= COMPRESS_FROM:
+            packed = self._zstd.compress(data)
+            if len(packed) < len(data):
+                return Encoding.ZSTD, packed
+        return Encoding.AS_RECEIVED, data
+
+
+_UNPACKER = zstandard.ZstdDecompressor()
+
+
+def unpack(encoding: int, data: bytes, length: int) -> bytes:
+    """The bytes as they were received.
+
+    Raises:
+        ValueError: they cannot be restored; the row is damaged.
+    """
+    if encoding == Encoding.AS_RECEIVED:
+        return data
+    try:
+        # a fresh context per call is what makes the shared object safe in threads
+        raw = _UNPACKER.decompress(data, max_output_size=length)
+    except (zstandard.ZstdError, TypeError, OverflowError) as error:
+        # a damaged record may hold values of any type
+        raise ValueError(f"body cannot be decompressed: {error}") from error
+    if len(raw) != length:
+        raise ValueError(f"body has {len(raw)} bytes where the row says {length}")
+    return raw
+
+
+_STATES = tuple(TaskState)
+#: Columns of the view `tasks` that make a draft; the ids behind them do not.
+_DRAFT = 23
+
+
+def draft_of(row: Sequence[object]) -> TaskDraft:
+    """A task from a row of the view `tasks`."""
+    draft = TaskDraft(*row[:_DRAFT])  # type: ignore[arg-type]
+    draft.state = _STATES[draft.state]
+    draft.sent = bool(draft.sent)
+    return draft
+
+
+def load_fold(conn: sqlite3.Connection, events: Iterable[Event]) -> Fold:
+    """A fold that is ready to take *events* in."""
+    numbers = sorted({task for event in events for task in touched(event)})
+    tasks: dict[int, TaskDraft] = {}
+    if numbers:
+        for row in conn.execute(SQL["drafts"], (json.dumps(numbers),)).fetchall():
+            tasks[row[0]] = draft_of(row)
+    return Fold(run=load_run_state(conn), tasks=tasks)
+
+
+def load_run_state(conn: sqlite3.Connection) -> RunState:
+    """The run's state as stored; a fresh one in an empty log."""
+    row = conn.execute(SQL["run_state"]).fetchone()
+    if row is None:
+        return RunState()
+    return RunState(
+        phase=row[0],
+        phase_by=row[1],
+        phase_why=row[2],
+        phase_us=row[3],
+        paused_by=row[4],
+        draining_by=row[5],
+        tasks=row[6],
+        consumed=row[7],
+        exhausted=bool(row[8]),
+        success_us=row[9],
+    )
+
+
+def write_fold(conn: sqlite3.Connection, fold: Fold, applied_seq: int) -> None:
+    """Write a fold's changes in the open transaction."""
+    for statement, rows in (
+        ("insert_task", _planned(conn, fold.blocks)),
+        ("update_task", _moved(fold)),
+        ("add_counts", [(*key, n) for key, n in fold.counts.items()]),
+        (
+            "add_minute",
+            [
+                (
+                    *key,
+                    minute.started,
+                    minute.succeeded,
+                    minute.failed,
+                    minute.retried,
+                    minute.tokens_in,
+                    minute.tokens_out,
+                    minute.cost_pico,
+                )
+                for key, minute in fold.minutes.items()
+            ],
+        ),
+        (
+            "add_lane",
+            [
+                (
+                    *key,
+                    lane.started,
+                    lane.succeeded,
+                    lane.replies,
+                    lane.tokens_in,
+                    lane.tokens_out,
+                    lane.cost_pico,
+                )
+                for key, lane in lanes_of(fold.minutes, fold.latencies).items()
+            ],
+        ),
+        (
+            "add_replies",
+            [(*key, *astuple(tally)) for key, tally in fold.replies.items()],
+        ),
+        ("add_latency", [(*key, n) for key, n in fold.latencies.items()]),
+        (
+            "set_limiter",
+            [
+                (
+                    limit.model,
+                    limit.concurrency,
+                    limit.in_flight,
+                    limit.rpm,
+                    limit.tpm,
+                    limit.paused_until_us,
+                    at_us,
+                )
+                for limit, at_us in fold.limiters.values()
+            ],
+        ),
+        (
+            "add_error",
+            [
+                (*key, seen.n, seen.final, seen.last_seq, seen.sample_task)
+                for key, seen in fold.errors.items()
+            ],
+        ),
+        (
+            "add_failures",
+            [(*key, seen.n, seen.last_task) for key, seen in fold.failures.items()],
+        ),
+        ("add_reason", [(*key, n) for key, n in fold.reasons.items()]),
+        ("add_counter", list(fold.counters.items())),
+        ("insert_mark", fold.marks),
+        (
+            "set_pause",
+            [(*key, who) for key, who in fold.pauses.items() if who is not None],
+        ),
+        ("lift_pause", [key for key, who in fold.pauses.items() if who is None]),
+        ("set_run_state", [_run_state(fold.run)]),
+        ("set_projection", [(CODE_VERSION, applied_seq)]),
+    ):
+        if rows:
+            conn.executemany(SQL[statement], rows)
+
+
+def _planned(
+    conn: sqlite3.Connection, blocks: Sequence[PlannedBlock]
+) -> list[tuple[object, ...]]:
+    """Rows of the tasks that were planned, as their plan leaves them."""
+    if not blocks:
+        return []
+    stages = interned_ids(
+        conn, "stage", (t.stage for block in blocks for t in block.tasks)
+    )
+    models = interned_ids(
+        conn, "model", (t.model for block in blocks for t in block.tasks)
+    )
+    return [
+        (
+            number,
+            stages[task.stage],
+            models[task.model],
+            task.key,
+            task.replicate,
+            task.root,
+            task.group,
+            task.context,
+            planned_state(task.skip),
+            task.skip,
+            block.seq,
+        )
+        for block in blocks
+        for number, task in enumerate(block.tasks, block.first)
+    ]
+
+
+def interned_ids(
+    conn: sqlite3.Connection, table: str, names: Iterable[str]
+) -> dict[str, int]:
+    """The numbers that stand for names; new names get one."""
+    fresh = [(name,) for name in dict.fromkeys(names)]
+    conn.executemany(SQL[f"intern_{table}"], fresh)
+    return dict(conn.execute(SQL[f"ids_{table}"]).fetchall())
+
+
+def _moved(fold: Fold) -> list[tuple[object, ...]]:
+    """Rows of the tasks that moved, ascending: pages are then visited once."""
+    return [(*_changeable(draft), task) for task, draft in sorted(fold.moved.items())]
+
+
+def _changeable(draft: TaskDraft) -> tuple[object, ...]:
+    return (
+        draft.state,
+        draft.attempts,
+        draft.abandoned,
+        draft.tries,
+        draft.sent,
+        draft.since_us,
+        draft.started_seq,
+        draft.reply_seq,
+        draft.not_before_us,
+        draft.error,
+        draft.reason,
+        draft.latency_ms,
+        draft.cost_pico,
+        draft.updated_seq,
+        draft.event_seq,
+    )
+
+
+def _run_state(run: RunState) -> tuple[object, ...]:
+    return (
+        run.phase,
+        run.phase_by,
+        run.phase_why,
+        run.phase_us,
+        run.paused_by,
+        run.draining_by,
+        run.tasks,
+        run.consumed,
+        run.exhausted,
+        run.success_us,
+    )
+
+
+def projections_are_current(conn: sqlite3.Connection, last_seq: int) -> bool:
+    """Whether the projections are of this code and of the whole log."""
+    row = conn.execute(SQL["projection"]).fetchone()
+    return row == (CODE_VERSION, last_seq) or (row is None and last_seq == 0)
+
+
+def task_rows(
+    conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
+) -> list[TaskRow]:
+    """The tasks that a statement over the view `tasks` selects.
+
+    Raises:
+        CorruptLog: a row holds what no task has.
+    """
+    try:
+        return [task_row(row) for row in conn.execute(statement, parameters).fetchall()]
+    except (IndexError, TypeError) as error:
+        raise damaged("a task", error) from error
+
+
+def tasks_numbered(conn: sqlite3.Connection, numbers: Sequence[int]) -> list[TaskRow]:
+    """The named tasks, ascending."""
+    return task_rows(conn, SQL["drafts"], (json.dumps(list(numbers)),))
+
+
+def planning(conn: sqlite3.Connection) -> Planning:
+    """How far the plan has come."""
+    run = load_run_state(conn)
+    return Planning(tasks=run.tasks, consumed=run.consumed, exhausted=run.exhausted)
+
+
+def phase(conn: sqlite3.Connection) -> str:
+    """Kind of the last event that began or ended work."""
+    return load_run_state(conn).phase
+
+
+def planned_upto(conn: sqlite3.Connection, upto: int) -> int:
+    """The highest task number that was planned by event *upto*."""
+    row = conn.execute(SQL["planned_upto"], (upto,)).fetchone()
+    event = None if row is None else event_in(*row)
+    return event.first + event.count - 1 if isinstance(event, TasksPlanned) else 0
+
+
+def planned_seq(conn: sqlite3.Connection, task: int) -> int | None:
+    """The event that planned a task; None where there is no such task.
+
+    Found by halving, since numbers are given densely and in order: some twenty looks
+    at the marks of a log of any length.
+    """
+    seqs = range(1, last_seq(conn) + 1)
+    at = bisect_left(seqs, task, key=partial(planned_upto, conn))
+    return seqs[at] if task > 0 and at < len(seqs) else None
+
+
+def group_is_open(
+    conn: sqlite3.Connection, stage: str, model: str, replicate: int, group: str
+) -> bool:
+    """Whether any task of a group is open."""
+    values = (stage, model, replicate, group)
+    return conn.execute(SQL["group_is_open"], values).fetchone() is not None
+
+
+def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:
+    """Open tasks of a stage and model."""
+    (count,) = conn.execute(SQL["count_open"], (stage, model)).fetchone()
+    return int(count)
+
+
+def in_flight(conn: sqlite3.Connection) -> list[tuple[int, int]]:
+    """Attempts whose outcome is not recorded, as (task, attempt), ascending."""
+    return list(conn.execute(SQL["sent_attempts"]).fetchall())
+
+
+def reply(conn: sqlite3.Connection, task: int) -> StoredReply | None:
+    """The reply that counts for a task."""
+    row = conn.execute(SQL["reply"], (task,)).fetchone()
+    return None if row is None else reply_of(*row)
+
+
+def reply_of(
+    seq: int, version: int, facts: bytes, *body: *tuple[int, int, bytes | None]
+) -> StoredReply:
+    """A reply from the columns that hold it.
+
+    Raises:
+        CorruptLog: the row is damaged, or of a later version.
+    """
+    answered = event_in(seq, "attempt_answered", version, facts)
+    if not isinstance(answered, AttemptAnswered):
+        raise CorruptLog(
+            f"event {seq} should be an answer that this siftlog can read: upgrade it, "
+            "or see 'siftlog verify'"
+        )
+    return StoredReply(seq=seq, answered=answered, body=_body(seq, *body))
+
+
+def _body(seq: int, encoding: int, length: int, data: bytes | None) -> bytes:
+    try:
+        return unpack(encoding, data or b"", length)
+    except ValueError as error:
+        raise damaged(f"event {seq}", error) from error
+
+
+def event_in(seq: int, kind: str, version: int, facts: bytes) -> Event | UnknownEvent:
+    """The event in a row.
+
+    Raises:
+        CorruptLog: the row is damaged.
+    """
+    try:
+        return event_of(kind, version, facts)
+    except (ValueError, TypeError) as error:
+        raise damaged(f"event {seq}", error) from error
+
+
+def damaged(what: str, error: Exception) -> CorruptLog:
+    """The error that says *what* cannot be read any more."""
+    return CorruptLog(
+        f"{what} in the log is damaged ({error}): see 'siftlog verify', then restore "
+        "a copy of the run's folder"
+    )
+
+
+def started(conn: sqlite3.Connection, task: int) -> str | None:
+    """`request_sha256` of the task's latest started attempt."""
+    found = last_started(conn, task)
+    return None if found is None else found[1].request_sha256
+
+
+def last_started(
+    conn: sqlite3.Connection, task: int
+) -> tuple[int, AttemptStarted] | None:
+    """The task's latest started attempt and its seq, whose payload is the request."""
+    row = conn.execute(SQL["started"], (task,)).fetchone()
+    if row is None:
+        return None
+    seq, version, facts = row
+    event = event_in(seq, "attempt_started", version, facts)
+    return (int(seq), event) if isinstance(event, AttemptStarted) else None
+
+
+def recorded(
+    conn: sqlite3.Connection, after: int, limit: int, kinds: Sequence[str] | None
+) -> list[RecordedEvent]:
+    """Events with seq above *after*, ascending; of some kinds only, if named.
+
+    Kinds that are not about one task are found by their marks, whatever the log's
+    length.
+    """
+    if kinds is None:
+        return recorded_rows(conn, SQL["events"], (after, limit))
+    if MARKED.issuperset(kinds):
+        found = (
+            row
+            for kind in dict.fromkeys(kinds)
+            for row in recorded_rows(conn, SQL["marked"], (kind, after, limit))
+        )
+        return sorted(found, key=lambda row: row.seq)[:limit]
+    named = json.dumps(list(kinds))
+    return recorded_rows(conn, SQL["events_of_kinds"], (after, named, limit))
+
+
+def recorded_rows(
+    conn: sqlite3.Connection, statement: str, parameters: Sequence[object]
+) -> list[RecordedEvent]:
+    """The events that a statement selects."""
+    return [
+        RecordedEvent(
+            seq=seq,
+            ts_us=ts_us,
+            epoch=epoch,
+            event=event_in(seq, kind, version, facts),
+            payload_bytes=length,
+        )
+        for seq, ts_us, epoch, kind, version, facts, length in conn.execute(
+            statement, parameters
+        ).fetchall()
+    ]
+
+
+def task_events(conn: sqlite3.Connection, task: int) -> list[RecordedEvent]:
+    """The events that are about one task alone, ascending."""
+    return recorded_rows(conn, SQL["task_events"], (task,))
+
+
+def payload(conn: sqlite3.Connection, seq: int) -> bytes | None:
+    """The bytes beside an event; None where it has none."""
+    row = conn.execute(SQL["payload"], (seq,)).fetchone()
+    if row is None or row[0] == 0:
+        return None
+    return _body(seq, *row)
+
+
+def last_seq(conn: sqlite3.Connection) -> int:
+    """Seq of the latest committed event."""
+    (seq,) = conn.execute(SQL["last_seq"]).fetchone()
+    return int(seq)
+
+
+def head(conn: sqlite3.Connection) -> str:
+    """Hex of the chain's last link; empty before the first commit."""
+    links = conn.execute(SQL["last_links"]).fetchall()
+    return bytes(links[0][1]).hex() if links else ""
+
+
+def created_us(conn: sqlite3.Connection) -> int:
+    """When the log was made, microseconds since 1970 UTC."""
+    (created,) = conn.execute(SQL["created_us"]).fetchone()
+    return int(created)

@@ -1,0 +1,1 @@
+"""Sends commands to a run: from the key to the answer."""

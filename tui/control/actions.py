@@ -1,0 +1,294 @@
+"""Lists what can be asked of a run, and what has to be typed for it.
+
+An action offers what makes sense in the state that the run is in; one that offers
+nothing is greyed. A choice becomes a request by its kind and payload, to which the
+value of its field is added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from store.control import CommandRecord, Payload
+from store.read.status import ObservedLimits, Pause
+from tui.render.format import amount
+from tui.sources.run_snapshot import ENDED, RunSnapshot
+
+Value: TypeAlias = str | int | float | None
+
+
+class NotAValue(Exception):
+    """What was typed cannot be used; the message says what can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """Something to be typed."""
+
+    key: str  #: of the payload
+    label: str
+    read: Callable[[str], Value]  #: raises `NotAValue`
+    value: str = ""  #: to begin with
+    is_number: bool = True  #: a digit is meant for it, wherever one is in the dialog
+
+
+def as_typed(typed: str) -> Value:
+    """Words, without the blanks around them."""
+    return typed.strip()
+
+
+def whole(typed: str) -> Value:
+    """A count of 1 or more.
+
+    Raises:
+        NotAValue: it is none.
+    """
+    if not re.fullmatch(r"[1-9]\d{0,8}", typed.strip(), re.ASCII):
+        raise NotAValue("type a whole number from 1 on")
+    return int(typed)
+
+
+def positive(typed: str) -> Value:
+    """An amount above 0.
+
+    Raises:
+        NotAValue: it is none.
+    """
+    number = re.fullmatch(r"\d{1,12}(\.\d{1,6})?", typed.strip(), re.ASCII)
+    if number is None or float(typed) == 0:
+        raise NotAValue("type a number above 0")
+    return float(typed)
+
+
+def ceiling(typed: str) -> Value:
+    """An amount above 0; None: no limit.
+
+    Raises:
+        NotAValue: it is neither.
+    """
+    if typed.strip() == "none":
+        return None
+    try:
+        return positive(typed)
+    except NotAValue:
+        raise NotAValue("type a number above 0, or none: no limit") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandChoice:
+    """One request that can be made, up to what is still to be typed."""
+
+    words: str
+    kind: str  #: of `runner.control.effects`
+    payload: Payload = field(default_factory=dict)
+    field: Field | None = None
+    told: str | None = None  #: what it comes to, where no figures are needed for that
+
+    def payload_with(self, typed: str) -> Payload:
+        """The payload of the request.
+
+        Raises:
+            NotAValue: what was typed cannot be used.
+        """
+        if self.field is None:
+            return self.payload
+        return {**self.payload, self.field.key: self.field.read(typed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """An entry of the table."""
+
+    name: str
+    key: str | None  #: None: in the palette alone
+    title: str
+    about: str
+    is_shown: bool = True  #: in the line of keys
+    choices: Callable[[RunSnapshot, str], tuple[CommandChoice, ...]]
+    """What it offers of a run, to whoever looks at the tasks of a filter."""
+
+
+def _pausing(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+    del aim
+    if not seen.is_alive or seen.state in ENDED or seen.state == "draining":
+        return ()
+    held = seen.status.pauses
+    is_whole = any(pause.scope == (None, None) for pause in held)
+    return (*_lifts(held), *(() if is_whole else _pauses(seen)))
+
+
+def _lifts(held: tuple[Pause, ...]) -> Iterator[CommandChoice]:
+    if held:
+        yield CommandChoice(words="resume: all that is paused", kind="resume")
+    for pause in held:
+        if pause.scope != (None, None):
+            yield CommandChoice(
+                words=f"resume: {pause}",
+                kind="resume",
+                payload={"stage": pause.stage, "model": pause.model},
+            )
+
+
+def _pauses(seen: RunSnapshot) -> Iterator[CommandChoice]:
+    yield CommandChoice(words="pause: the run", kind="pause")
+    held = {pause.scope for pause in seen.status.pauses}
+    lanes = [lane for lane in seen.status.lanes if lane.is_open]
+    for stage in dict.fromkeys(lane.stage for lane in lanes):
+        if (stage, None) not in held:
+            payload = {"stage": stage}
+            yield CommandChoice(
+                words=f"pause: stage {stage}", kind="pause", payload=payload
+            )
+    for model in dict.fromkeys(lane.model for lane in lanes):
+        if (None, model) not in held:
+            payload = {"model": model}
+            yield CommandChoice(
+                words=f"pause: model {model}", kind="pause", payload=payload
+            )
+
+
+_CEILINGS: tuple[tuple[str, str, Callable[[str], Value]], ...] = (
+    ("concurrency", "calls at a time", whole),
+    ("rpm", "requests a minute", ceiling),
+    ("tpm", "tokens a minute", ceiling),
+)
+
+
+def _limiting(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+    del aim
+    if seen.state in {"finished", "cancelled"} or seen.status.imported:
+        return ()
+    choices = [
+        CommandChoice(
+            words=f"{limits.model}: {unit}",
+            kind="limits",
+            payload={"model": limits.model},
+            field=Field(key=key, label=f"{unit}, {_now(limits, key)} now", read=read),
+        )
+        for limits in seen.status.limits
+        for key, unit, read in _CEILINGS
+    ]
+    if seen.status.budget_usd is not None:
+        add = Field(key="add_usd", label="dollars to add", read=positive)
+        choices.append(
+            CommandChoice(words="budget: add dollars", kind="budget", field=add)
+        )
+    return tuple(choices)
+
+
+def _now(limits: ObservedLimits, key: str) -> str:
+    values = {"concurrency": limits.concurrency, "rpm": limits.rpm, "tpm": limits.tpm}
+    value = values[key]
+    return "none" if value is None else amount(value)
+
+
+def _retrying(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+    if seen.status.imported:
+        return ()
+    which = Field(
+        key="filter",
+        label="filter",
+        read=as_typed,
+        value=aim or "state:failed",
+        is_number=False,
+    )
+    return (CommandChoice(words="ask final tasks again", kind="retry", field=which),)
+
+
+def _cancelling(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+    del aim
+    if seen.state in {"finished", "cancelled"} or seen.status.imported:
+        return ()
+    drain = CommandChoice(
+        words="drain: let calls in flight finish and end; it can be resumed",
+        kind="drain",
+    )
+    cancel = CommandChoice(
+        words="cancel: let calls in flight finish, skip all other tasks",
+        kind="cancel",
+        payload={"now": False},
+    )
+    now = CommandChoice(
+        words="cancel now: cut the calls in flight, too",
+        kind="cancel",
+        payload={"now": True},
+    )
+    if not seen.is_alive:
+        return (cancel,)
+    return (cancel, now) if seen.state == "draining" else (drain, cancel, now)
+
+
+def _scoring(seen: RunSnapshot, aim: str) -> tuple[CommandChoice, ...]:
+    del aim
+    answers = seen.status.tasks.completed
+    if seen.is_alive or not answers:
+        return ()  # a run under way is scored in part, and nothing of that is kept
+    told = (
+        f"{answers:,} answers would be scored once more, by the siftlog and the job "
+        "that are installed now, and the scoring recorded beside the earlier ones. "
+        "Leaving the monitor stops it."
+    )
+    return (CommandChoice(words="score the answers again", kind="score", told=told),)
+
+
+def withdrawing(request: CommandRecord) -> Action:
+    """To take back a request that still waits."""
+    choice = CommandChoice(
+        words=f"withdraw: {request.words}",
+        kind="withdraw",
+        payload={"id": request.id},
+        told=f"What {request.author} asked would never be carried out, unless the run "
+        "has begun with it meanwhile.",
+    )
+    return Action(
+        name="withdraw",
+        key="x",
+        title="Withdraw",
+        about="Take back a request that still waits",
+        choices=lambda seen, aim: (choice,),  # noqa: ARG005 - whatever the run does
+    )
+
+
+SCORE = Action(
+    name="score",
+    key=None,
+    title="Score again",
+    about="Score the stored answers once more",
+    choices=_scoring,
+)
+ACTIONS = (
+    Action(
+        name="pause",
+        key="P",
+        title="Pause",
+        about="Start no further call, or go on",
+        choices=_pausing,
+    ),
+    Action(
+        name="limits",
+        key="L",
+        title="Limits",
+        about="Set ceilings of a model, or add to the budget",
+        choices=_limiting,
+    ),
+    Action(
+        name="retry",
+        key="R",
+        title="Retry",
+        about="Ask final tasks again",
+        choices=_retrying,
+    ),
+    Action(
+        name="cancel",
+        key="C",
+        title="Cancel",
+        about="End the run: drain it, or skip what is open",
+        is_shown=False,
+        choices=_cancelling,
+    ),
+    SCORE,
+)
+"""In the order of the line of keys."""

@@ -1,0 +1,239 @@
+"""Writes commands to a run, and follows what becomes of them.
+
+It appends lines to `control.jsonl`, and has the command record a scoring.
+Where nothing may be asked, there is no `Control` at all: what does not exist cannot be
+forgotten by a key, a palette command or a screen that is added later.
+
+Nothing waits for it: a run may take its time, or not be there.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from store.clock import Clock
+from store.control import (
+    OPEN,
+    Command,
+    CommandOutcome,
+    CommandPreview,
+    CommandRecord,
+    Payload,
+    send_command,
+)
+from store.fold_state import US_PER_S
+from store.runs import RunFolder
+from tui.render.format import duration
+from tui.sources.command import ChildProcess
+from tui.sources.requests import CommandRequests
+from tui.sources.run_snapshot import RunSnapshot
+
+
+class CommandSender(Protocol):
+    """Asks things of one run."""
+
+    def ask(self, kind: str, payload: Payload, expected_state: str | None) -> str:
+        """Append one request; the id that its answers will name.
+
+        Args:
+            kind: of `runner.control.effects`.
+            payload: what it names.
+            expected_state: refused if the run is in another state by then.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        ...
+
+    async def score(self) -> str:
+        """Score the stored answers once more; what came of it, in a few words.
+
+        Raises:
+            ChildFailed: they were not scored; the message says why.
+        """
+        ...
+
+    def close(self) -> None:
+        """End a scoring that is under way."""
+        ...
+
+
+class FolderCommandSender:
+    """Writes for whoever runs the monitor."""
+
+    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._child = ChildProcess()
+
+    def ask(self, kind: str, payload: Payload, expected_state: str | None) -> str:
+        """Append one request; the id that its answers will name."""
+        command = Command.new(
+            kind,
+            payload,
+            at_us=self._clock.now_us(),
+            expected_state=expected_state,
+        )
+        send_command(self._folder, command)
+        return command.id
+
+    async def score(self) -> str:
+        """Score the stored answers once more, in a process of its own."""
+        (scored,) = await self._child.records("score", str(self._folder.path), "--json")
+        return f"recorded as scoring {scored['scoring']}"
+
+    def close(self) -> None:
+        """End a scoring that is under way."""
+        self._child.close()
+
+
+def control_of(
+    folder: RunFolder, clock: Clock, *, is_read_only: bool = False
+) -> CommandSender | None:
+    """Who asks things of a run; None where only looking is wanted, or allowed."""
+    if is_read_only or not os.access(folder.path, os.W_OK):
+        return None
+    return FolderCommandSender(folder, clock)
+
+
+FREE_USD = 10.0
+"""A retry that costs more is confirmed by the run's name: the price of a slip."""
+FREE_TASKS = 1000
+"""The same where its cost is not known."""
+
+
+def expected_state(seen: RunSnapshot) -> str:
+    """The state that the run must be in for a decision of now to count.
+
+    A process that is only slow to say so is live by the time that it reads the request.
+    """
+    is_slow = seen.state == "quiet" or (seen.state == "lost" and seen.is_alive)
+    return "live" if is_slow else seen.state
+
+
+def is_named(kind: str, stakes: CommandPreview) -> bool:
+    """Whether the run's name must be typed: what it does cannot be taken back."""
+    if kind == "retry":
+        if stakes.usd is None:
+            return stakes.tasks > FREE_TASKS
+        return stakes.usd > FREE_USD
+    return kind == "cancel"
+
+
+def is_futile(kind: str, stakes: CommandPreview) -> bool:
+    """Whether nothing would happen."""
+    return kind == "retry" and not stakes.tasks
+
+
+_VERBS: Mapping[str, str] = {"withdraw": "commands"}
+_FLAGS: Mapping[str, str] = {
+    "stage": "--stage",
+    "model": "--model",
+    "concurrency": "--concurrency",
+    "rpm": "--rpm",
+    "tpm": "--tpm",
+    "add_usd": "--add",
+    "filter": "--filter",
+    "now": "--now",
+    "id": "--withdraw",
+}
+_NONE = frozenset({"rpm", "tpm"})
+"""Where nothing is a value: no limit."""
+
+
+def command_line(kind: str, payload: Payload, run_id: str) -> str:
+    """What does the same without the monitor.
+
+    >>> command_line("limits", {"model": "m", "rpm": None}, "r1")
+    'siftlog limits r1 --model m --rpm none'
+    """
+    words = ["siftlog", _VERBS.get(kind, kind), run_id]
+    for key, value in payload.items():
+        if value is True:
+            words.append(_FLAGS[key])
+        elif value is None and key in _NONE:
+            words += [_FLAGS[key], "none"]
+        elif value is not None and value is not False:
+            number = f"{value:.10g}" if isinstance(value, float) else str(value)
+            words += [_FLAGS[key], number]
+    return shlex.join(words)
+
+
+PATIENCE_S = 5.0
+"""From here on a run that has not answered is said not to have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandNotice:
+    """Something to be told about a request."""
+
+    sentence: str
+    is_bad: bool = False
+    is_passing: bool = False  #: more is soon to come
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedCommand:
+    """A request, and how much of its fate was told."""
+
+    id: str
+    words: str
+    run_id: str
+    asked_us: int
+    answer: CommandOutcome = CommandOutcome.WAITING  #: the last that was told
+    is_missed: bool = False  #: it was told that nobody answers
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be told."""
+        return self.answer not in OPEN
+
+    def see(
+        self, found: CommandRequests, now_us: int
+    ) -> tuple[FollowedCommand, CommandNotice | None]:
+        """It with what is known by now, and what is new about that."""
+        request = next((each for each in found.asked if each.id == self.id), None)
+        if request is not None and request.answer is not self.answer:
+            return replace(self, answer=request.answer), _told(self, request)
+        if self.answer is CommandOutcome.WAITING and not self.is_missed:
+            news = self._missing(found, now_us)
+            return replace(self, is_missed=news is not None), news
+        return self, None
+
+    def _missing(self, found: CommandRequests, now_us: int) -> CommandNotice | None:
+        if not found.is_alive:
+            return CommandNotice(
+                sentence=f"{self.words}: queued, for no process works on "
+                f"{self.run_id}; siftlog resume {self.run_id} takes it up"
+            )
+        if now_us - self.asked_us < PATIENCE_S * US_PER_S:
+            return None
+        beat = found.heartbeat_us
+        age = None if beat is None else max(0.0, (now_us - beat) / US_PER_S)
+        return CommandNotice(
+            sentence=f"{self.words}: the run has not answered (heartbeat "
+            f"{duration(age)} ago); the command stays queued: a opens the commands "
+            "log, W withdraws it there",
+            is_bad=True,
+        )
+
+
+def _told(followed: FollowedCommand, request: CommandRecord) -> CommandNotice:
+    words, said = followed.words, request.said
+    match request.answer:
+        case CommandOutcome.APPLIED:
+            return CommandNotice(
+                sentence=f"{words}: requested, accepted, applied: {said}"
+            )
+        case CommandOutcome.REJECTED:
+            return CommandNotice(sentence=f"{words}: refused: {said}", is_bad=True)
+        case CommandOutcome.ACCEPTED:
+            return CommandNotice(
+                sentence=f"{words}: requested, accepted", is_passing=True
+            )
+        case _:
+            return CommandNotice(sentence=f"{words}: withdrawn before it was answered")

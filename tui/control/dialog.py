@@ -1,0 +1,292 @@
+"""Asks for confirmation, with a preview, before a command is sent.
+
+The focus is on No, so that a key too many does no harm. A choice, a value and the
+run's name are plain fields; `y` counts only once the figures are there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.events import Key
+from textual.timer import Timer
+from textual.widgets import Button, Input, OptionList
+from textual.widgets.option_list import Option
+from textual.worker import Worker
+
+from store.control import Payload, preview_sentence, words_of
+from store.errors import StoreError
+from store.printable import printable
+from tui.control.actions import Action, CommandChoice, NotAValue
+from tui.control.commands import command_line, is_futile, is_named
+from tui.render.glyphs import Glyphs, shown_by
+from tui.render.layout import one_line
+from tui.screens.base import Modal
+from tui.sources.requests import RequestSource
+from tui.widgets.panel import TextBlock
+
+DEBOUNCE_S = 0.15
+_CELLS = 70
+"""Of a choice's line; a dialog is no wider."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmedCommand:
+    """What somebody decided to ask."""
+
+    kind: str
+    payload: Payload
+    words: str  #: for whoever is told what becomes of it
+
+
+class Dialog(Modal[ConfirmedCommand | None]):
+    """Asks whether it is meant; the answer is a wish, or nothing."""
+
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog #dialog {
+        width: 78; max-width: 100%; height: auto; max-height: 100%;
+        border: round $accent; padding: 0 1; background: $background;
+    }
+    Dialog.-ascii #dialog { border: ascii $accent; }
+    Dialog #choices {
+        height: auto; max-height: 9; border: none; padding: 0;
+        background: $background; background-tint: transparent;
+    }
+    Dialog #choices > .option-list--option-highlighted {
+        background: $panel; color: $foreground; text-style: bold;
+    }
+    Dialog TextBlock { height: 1; }
+    Dialog #effect { height: 3; margin-top: 1; }
+    Dialog #line { height: 2; color: $state-queued; }
+    Dialog #asked-name { color: $state-waiting; text-style: bold; }
+    Dialog Input { height: 1; border: none; padding: 0 1; background: $panel; }
+    Dialog #buttons { height: 1; margin-top: 1; }
+    Dialog Button { margin-right: 2; }
+    Dialog .-off { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n,escape,q", "no", "No", id="dialog.no"),
+        Binding("y", "yes", "Yes", id="dialog.yes"),
+        Binding("j,down", "choose(1)", "Next", show=False, id="dialog.next"),
+        Binding("k,up", "choose(-1)", "Previous", show=False, id="dialog.previous"),
+    ]
+
+    def __init__(
+        self,
+        action: Action,
+        choices: Sequence[CommandChoice],
+        *,
+        run_id: str,
+        state: str,
+        source: RequestSource,
+        glyphs: Glyphs,
+    ) -> None:
+        """A dialog that has not begun.
+
+        Args:
+            action: what it is about.
+            choices: at least one.
+            run_id: the run's; typed by whoever means something grave.
+            state: of the run, as it was when this was decided.
+            source: where figures are read; it belongs to whoever made it.
+            glyphs: the signs that the terminal can show.
+        """
+        super().__init__()
+        self._action = action
+        self._choices = choices
+        self._run_id = run_id
+        self._found_in = state
+        self._source = source
+        self._glyphs = glyphs
+        self._at = 0
+        self._payload: Payload | None = None  # None: what was typed is no value
+        self._reckoned = ""  # what was typed, as far as it was looked at
+        self._is_told = False  # whether what it comes to is shown
+        self._debounce: Timer | None = None
+        self._effect, self._line, self._label, self._asked = (
+            TextBlock(name, glyphs)
+            for name in ("effect", "line", "label", "asked-name")
+        )
+        self.set_class(bool(glyphs.plain), "-ascii")
+
+    def compose(self) -> ComposeResult:
+        """Choices, a field, what it comes to, and the two answers."""
+        with VerticalScroll(id="dialog", can_focus=False) as box:
+            title = f"{self._action.title}: {self._run_id}, {self._found_in}"
+            box.border_title = Content(one_line(title, _CELLS))
+            box.border_subtitle = "j/k choose, tab to the fields, y yes, n no"
+            yield OptionList(
+                *(Option(self._shown(at)) for at in range(len(self._choices))),
+                id="choices",
+                markup=False,
+            )
+            yield self._label
+            yield Input(id="value", compact=True, select_on_focus=False)
+            yield self._effect
+            yield self._line
+            yield self._asked
+            yield Input(id="name", compact=True, select_on_focus=False)
+            with Horizontal(id="buttons"):
+                yield Button("No (n)", id="no", compact=True)
+                yield Button("Yes (y)", id="yes", compact=True)
+
+    def _shown(self, at: int) -> Content:
+        sign = self._glyphs.cursor if at == self._at else " "
+        words = one_line(self._choices[at].words, _CELLS)
+        return shown_by(self._glyphs, Content(f"{sign} {words}"))
+
+    def on_mount(self) -> None:
+        """The first choice, and the harmless answer."""
+        self._asked.say(f"Type {printable(self._run_id)} to confirm, then enter:")
+        self.query_one("#choices", OptionList).highlighted = 0
+        self.query_one("#no", Button).focus()
+        self._take(0)
+
+    # What is chosen and typed
+
+    @property
+    def _choice(self) -> CommandChoice:
+        return self._choices[self._at]
+
+    @property
+    def _typed(self) -> str:
+        return self.query_one("#value", Input).value
+
+    def _take(self, at: int) -> None:
+        before, self._at = self._at, at
+        options = self.query_one("#choices", OptionList)
+        for each in (before, at):
+            options.replace_option_prompt_at_index(each, self._shown(each))
+        field = self._choice.field
+        value = self.query_one("#value", Input)
+        self._label.set_class(field is None, "-off")
+        value.set_class(field is None, "-off")
+        if field is not None:
+            self._label.say(f"{field.label}:")
+            value.value = field.value
+        self._reckon()
+
+    @on(OptionList.OptionHighlighted, "#choices")
+    def _chosen(self) -> None:
+        # where it is by now: several keys may have come before this message
+        at = self.query_one("#choices", OptionList).highlighted
+        if at is not None and at != self._at:
+            self._take(at)
+
+    @on(OptionList.OptionSelected, "#choices")
+    @on(Input.Submitted, "#value")
+    def _go_on(self) -> None:
+        """To the answers: a choice or a value alone is none."""
+        self.set_focus(self.query_one("#no", Button))
+
+    def on_key(self, event: Key) -> None:
+        """A digit begins the value, whatever has the focus."""
+        field = self._choice.field
+        is_digit = event.character is not None and event.character.isdecimal()
+        is_free = not isinstance(self.focused, Input)
+        if event.character and is_digit and is_free and field and field.is_number:
+            event.stop()
+            value = self.query_one("#value", Input)
+            self.set_focus(value)
+            value.insert_text_at_cursor(event.character)
+
+    @on(Input.Changed, "#value")
+    def _changed(self, message: Input.Changed) -> None:
+        if message.value == self._reckoned:
+            return  # put there by a choice, and reckoned with
+        self._is_told = False
+        if self._debounce is not None:
+            self._debounce.stop()
+        self._debounce = self.set_timer(DEBOUNCE_S, self._reckon)
+
+    # What it comes to
+
+    def _reckon(self) -> None:
+        """Find out what it comes to; what was being found out no longer counts."""
+        self._is_told, self._payload = False, None
+        self._ask_name(is_asked=False)
+        choice, self._reckoned = self._choice, self._typed
+        try:
+            self._payload = choice.payload_with(self._reckoned)
+        except NotAValue as error:
+            self.workers.cancel_group(self, "stakes")
+            self._say(f"{error}.".capitalize(), "")
+            return
+        line = command_line(choice.kind, self._payload, self._run_id)
+        if choice.told is not None:
+            self._is_told = True
+            self._say(choice.told, line)
+            return
+        self._say("Counting …", line)
+        _: Worker[None] = self.run_worker(
+            self._count(choice, self._payload),
+            group="stakes",
+            exclusive=True,
+            exit_on_error=False,
+        )
+
+    async def _count(self, choice: CommandChoice, payload: Payload) -> None:
+        try:
+            stakes = await self._source.stakes(choice.kind, payload)
+        except (StoreError, sqlite3.Error, OSError) as error:
+            self._say(f"{error}.", "")
+            return
+        self._is_told = not is_futile(choice.kind, stakes)
+        self._say(
+            preview_sentence(choice.kind, payload, stakes, self._run_id),
+            command_line(choice.kind, payload, self._run_id),
+        )
+        self._ask_name(is_asked=self._is_told and is_named(choice.kind, stakes))
+
+    def _say(self, effect: str, line: str) -> None:
+        self._effect.say(printable(effect))
+        self._line.say(f"$ {printable(line)}" if line else "")
+        self.refresh_bindings()
+
+    def _ask_name(self, *, is_asked: bool) -> None:
+        self._asked.set_class(not is_asked, "-off")
+        self.query_one("#name", Input).set_class(not is_asked, "-off")
+
+    # The answer
+
+    @property
+    def _is_sure(self) -> bool:
+        """Whether a yes counts: it is shown what it means, and the name is typed."""
+        name = self.query_one("#name", Input)
+        is_typed = name.has_class("-off") or name.value.strip() == self._run_id
+        return self._is_told and is_typed
+
+    @on(Button.Pressed, "#yes")
+    @on(Input.Submitted, "#name")
+    def action_yes(self) -> None:
+        """Ask it, if it is clear what that means."""
+        if self._is_sure and self._payload is not None:
+            choice, payload = self._choice, self._payload
+            words = (
+                words_of(choice.kind, payload) if choice.told is None else choice.words
+            )
+            self.dismiss(
+                ConfirmedCommand(kind=choice.kind, payload=payload, words=words)
+            )
+        elif not self.query_one("#name", Input).has_class("-off"):
+            self.query_one("#name", Input).focus()
+
+    @on(Button.Pressed, "#no")
+    def action_no(self) -> None:
+        """Ask nothing."""
+        self.dismiss(None)
+
+    def action_choose(self, by: int) -> None:
+        """Another of the choices."""
+        options = self.query_one("#choices", OptionList)
+        at = self._at if options.highlighted is None else options.highlighted
+        options.highlighted = min(max(at + by, 0), len(self._choices) - 1)

@@ -1,0 +1,223 @@
+"""Binds the keys that command the run in front, and carries them out.
+
+What they come to is the business of `asking`; the table of them is `actions`.
+
+The dialog decides, the run's `Control` writes, and what becomes of it is told over
+whatever screen is in front by then. Without a control nothing of this happens.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Coroutine, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.worker import Worker
+
+from store.errors import StoreError
+from store.printable import printable
+from tui.control.actions import ACTIONS, SCORE, Action, withdrawing
+from tui.control.commands import (
+    CommandNotice,
+    CommandSender,
+    FollowedCommand,
+    expected_state,
+)
+from tui.run_context import WatchedRun
+from tui.screens.run import RunScreen
+from tui.screens.runs import RunsScreen
+from tui.sources.command import CommandFailed
+from tui.sources.run_snapshot import RunSnapshot
+from tui.terminal.shell import SelectingScreen, TerminalApp
+from tui.widgets.keys import CONTROL
+
+if TYPE_CHECKING:
+    from tui.control.dialog import ConfirmedCommand
+    from tui.screens.commands import CommandsScreen
+
+
+LOOK_S = 0.5
+"""Between two looks at what became of a request, while an answer is due."""
+TOLD_S, PASSING_S = 8.0, 3.0
+"""How long the last word on a request is shown, and any before it."""
+
+
+class CommandController:
+    """Asks things of one run that is watched."""
+
+    def __init__(
+        self, app: App[str], watched: WatchedRun, control: CommandSender
+    ) -> None:
+        self._app = app
+        self._watched = watched
+        self._control = control
+        self._clock = watched.sources.clock
+        self._source = watched.sources.requests(watched.folder)
+        self._run_id = watched.folder.run_id
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Follow nothing any more; what was asked stays asked."""
+        self._is_closed = True
+        self._source.close()
+        self._control.close()
+
+    def begin(self, action: Action, seen: RunSnapshot, aim: str) -> None:
+        """Open the dialog of an action.
+
+        Args:
+            action: what is to be asked.
+            seen: the run, as whoever decides sees it.
+            aim: the filter of the tasks that are looked at; empty: of none.
+        """
+        from tui.control.dialog import Dialog  # noqa: PLC0415 - not for the first paint
+
+        choices = action.choices(seen, aim)
+        if not choices:
+            return
+        state = expected_state(seen)
+
+        def decided(wish: ConfirmedCommand | None) -> None:
+            if wish is not None:
+                self._ask(wish, state)
+
+        dialog = Dialog(
+            action,
+            choices,
+            run_id=self._run_id,
+            state=seen.state,
+            source=self._source,
+            glyphs=self._watched.glyphs,
+        )
+        self._app.push_screen(dialog, decided)
+
+    def _ask(self, wish: ConfirmedCommand, state: str) -> None:
+        if wish.kind == "score":
+            self._work(self._score(wish))
+            return
+        try:
+            # to take something back is right in whatever state
+            expected = None if wish.kind == "withdraw" else state
+            name = self._control.ask(wish.kind, wish.payload, expected)
+        except OSError as error:
+            said = f"nothing was asked: {error.strerror}; check the run's folder"
+            self._tell(CommandNotice(sentence=said, is_bad=True))
+            return
+        self._tell(CommandNotice(sentence=f"{wish.words}: requested", is_passing=True))
+        followed = FollowedCommand(
+            id=name,
+            words=wish.words,
+            run_id=self._run_id,
+            asked_us=self._clock.now_us(),
+        )
+        self._work(self._follow(followed))
+
+    def _work(self, work: Coroutine[None, None, None]) -> None:
+        _: Worker[None] = self._app.run_worker(
+            work, group="asking", exit_on_error=False
+        )
+
+    async def _score(self, wish: ConfirmedCommand) -> None:
+        self._tell(CommandNotice(sentence=f"{wish.words}: begun", is_passing=True))
+        try:
+            said = await self._control.score()
+        except CommandFailed as error:
+            self._tell(CommandNotice(sentence=f"{wish.words}: {error}", is_bad=True))
+        else:
+            self._tell(CommandNotice(sentence=f"{wish.words}: {said}"))
+
+    async def _follow(self, followed: FollowedCommand) -> None:
+        while not (followed.is_over or self._is_closed):
+            try:
+                found = await self._source.look()
+            except (StoreError, sqlite3.Error, OSError):
+                pass  # the screen in front says what is wrong with the log
+            else:
+                followed, news = followed.see(found, self._clock.now_us())
+                if news is not None:
+                    self._tell(news)
+            await self._clock.sleep_until(self._clock.monotonic() + LOOK_S)
+
+    def _tell(self, news: CommandNotice) -> None:
+        self._app.notify(
+            printable(f"{news.sentence}."),
+            severity="warning" if news.is_bad else "information",
+            timeout=PASSING_S if news.is_passing else TOLD_S,
+            markup=False,
+        )
+
+
+class TerminalControlApp(TerminalApp):
+    """A shell around one run at a time, of which things can be asked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            action.key,
+            f"ask('{action.name}')",
+            f"{action.title}{CONTROL}",
+            show=action.is_shown,
+            tooltip=action.about,
+            id=action.name,
+        )
+        for action in ACTIONS
+        if action.key is not None
+    ]
+    _asking: CommandController | None = None  #: None: nothing may be asked
+
+    def ask_of(self, watched: WatchedRun) -> None:
+        """From now on that run is asked, where anybody may."""
+        if self._asking is not None:
+            self._asking.close()
+        control = watched.control
+        self._asking = (
+            None if control is None else CommandController(self, watched, control)
+        )
+
+    @property
+    def seen(self) -> RunSnapshot | None:
+        """The run in front, as it was seen last; None: the list of runs is."""
+        if isinstance(self.screen, RunsScreen):
+            return None
+        screens = [s for s in self.screen_stack if isinstance(s, RunScreen)]
+        return screens[0].snapshot if screens else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that ask something are grey where nothing may be asked, or makes sense.
+
+        They are hidden where no run is in front.
+        """
+        if action != "ask":
+            return super().check_action(action, parameters)
+        seen = self.seen
+        if seen is None:
+            return False
+        wanted = next(each for each in ACTIONS if each.name == parameters[0])
+        is_open = self._asking is not None and wanted.choices(seen, "")
+        return True if is_open else None
+
+    def keyless(self) -> Iterator[SystemCommand]:
+        """What can be asked by the palette alone."""
+        if self.check_action("ask", (SCORE.name,)):
+            ask = partial(self.action_ask, SCORE.name)
+            yield SystemCommand(f"{SCORE.title}{CONTROL}", SCORE.about, ask)
+
+    def action_ask(self, name: str) -> None:
+        """Say what an action would come to, and ask it of the run if it is meant."""
+        wanted = next(each for each in ACTIONS if each.name == name)
+        aim = self.screen.aim if isinstance(self.screen, SelectingScreen) else ""
+        self._begin(wanted, aim)
+
+    def on_commands_screen_withdrawn(self, message: CommandsScreen.Withdrawn) -> None:
+        """Say what taking a request back means, and do it if it is meant."""
+        self._begin(withdrawing(message.asked), "")
+
+    def _begin(self, action: Action, aim: str) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, RunScreen):
+                screen.look()  # another one may have been in front for long
+        seen = self.seen
+        if self._asking is not None and seen is not None:
+            self._asking.begin(action, seen, aim)

@@ -1,1 +1,0 @@
-"""How things look: pure functions of what was read, and of the room they may fill."""

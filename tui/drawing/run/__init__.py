@@ -1,1 +1,0 @@
-"""The figures of a run: each panel, chart and line about it."""

@@ -1,1 +1,0 @@
-"""What the tables show of each of their rows."""

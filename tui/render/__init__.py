@@ -1,0 +1,1 @@
+"""Renders what was read: pure functions of a snapshot and of the room it may fill."""

@@ -1,0 +1,377 @@
+"""Draws charts as lines of text: bars, sparklines, curves with axes.
+
+Pure. Times are whole minutes since 1970 and are shown in UTC; a value that is not known
+leaves a gap, which is not the same as a value of zero.
+
+Pure, and linear in the cells drawn: whoever has more values than columns joins them
+into buckets first (`bucketed`), so that a chart is always of all data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from textual.content import Content
+
+from tui.render.glyphs import Glyphs
+from tui.render.layout import MUTED, Room
+
+#: Bits of a braille cell's two columns of dots, filled from none to all four.
+_LEFT = (0x00, 0x40, 0x44, 0x46, 0x47)
+_RIGHT = (0x00, 0x80, 0xA0, 0xB0, 0xB8)
+_BRAILLE = 0x2800
+_ROWS = 4
+
+
+def bucketed(
+    values: Sequence[float | None],
+    count: int,
+    join: Callable[[Sequence[float]], float] = max,
+) -> list[float | None]:
+    """*values* joined into at most *count* buckets of nearly equal size.
+
+    Unknown values are left out; a bucket of nothing else is unknown.
+    """
+    size = len(values)
+    if size <= count:
+        return list(values)
+    edges = [size * number // count for number in range(count + 1)]
+    buckets: list[float | None] = []
+    for first, last in pairwise(edges):
+        known = [value for value in values[first:last] if value is not None]
+        buckets.append(join(known) if known else None)
+    return buckets
+
+
+def bar(fraction: float, width: int, glyphs: Glyphs, mark: float | None = None) -> str:
+    """A bar of *width* cells, filled to *fraction*, with a *mark* at another one.
+
+    What is not nothing shows, and only what is whole looks so.
+    """
+    if width < 1:
+        return ""
+    steps = len(glyphs.eighths) + 1
+    filled = round(min(1.0, max(0.0, fraction)) * width * steps)
+    if fraction > 0:
+        filled = max(1, filled)
+    if fraction < 1:
+        filled = min(width * steps - 1, filled)
+    whole, part = divmod(max(0, filled), steps)
+    cells = [glyphs.full] * whole
+    if part and whole < width:
+        cells.append(glyphs.eighths[part - 1])
+    cells += [glyphs.blank] * (width - len(cells))
+    if mark is not None:
+        cells[min(width - 1, max(0, int(mark * width)))] = glyphs.mark
+    return "".join(cells)
+
+
+def course(
+    values: Sequence[float | None],
+    width: int,
+    glyphs: Glyphs,
+    top: float | None = None,
+) -> str:
+    """One line of *width* cells, the last values at its right end; unknown: a blank.
+
+    Args:
+        values: ascending in time; more than *width* are joined.
+        width: cells.
+        glyphs: the signs to draw with.
+        top: the value of a full cell; None: the largest of *values*.
+    """
+    shown = bucketed(values, width)
+    highest = _top(shown, top)
+    line = "".join(_level(value, highest, glyphs.levels) for value in shown)
+    return line.rjust(width)
+
+
+def _top(values: Sequence[float | None], top: float | None) -> float:
+    known = [value for value in values if value is not None]
+    return max(known, default=0.0) if top is None else top
+
+
+def _level(value: float | None, top: float, levels: str) -> str:
+    if value is None:
+        return " "
+    if value <= 0 or top <= 0:
+        return levels[1]  # known to be nothing, which is not unknown
+    return levels[max(1, min(len(levels) - 1, round(value / top * (len(levels) - 1))))]
+
+
+def curve(
+    values: Sequence[float | None],
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    top: float | None = None,
+) -> list[str]:
+    """*height* lines of *width* cells: a filled curve, two values to a cell.
+
+    Without braille a cell is one value high in the levels that there are.
+    """
+    if not glyphs.has_braille:
+        return _steps(values, width, height, glyphs, top)
+    shown = bucketed(values, 2 * width)
+    highest = _top(shown, top)
+    heights = [_dots(value, highest, height * _ROWS) for value in shown]
+    heights = [0] * (2 * width - len(heights)) + heights
+    return [_braille_line(heights, row) for row in reversed(range(height))]
+
+
+def _dots(value: float | None, top: float, dots: int) -> int:
+    """How high a column is; what is known and nothing has one dot."""
+    if value is None:
+        return 0
+    return max(1, min(dots, round(value / top * dots))) if top > 0 else 1
+
+
+def _braille_line(heights: Sequence[int], row: int) -> str:
+    ground = row * _ROWS
+    filled = [max(0, min(_ROWS, n - ground)) for n in heights]
+    pairs = zip(filled[::2], filled[1::2], strict=True)
+    # the blank of braille is no blank to every terminal, nor to who copies it
+    return "".join(
+        chr(_BRAILLE + _LEFT[left] + _RIGHT[right]) if left or right else " "
+        for left, right in pairs
+    )
+
+
+def _steps(
+    values: Sequence[float | None],
+    width: int,
+    height: int,
+    glyphs: Glyphs,
+    top: float | None,
+) -> list[str]:
+    shown = bucketed(values, width)
+    highest = _top(shown, top)
+    steps = len(glyphs.levels) - 1
+    heights = [_dots(value, highest, height * steps) for value in shown]
+    heights = [0] * (width - len(heights)) + heights
+    return [
+        "".join(glyphs.levels[max(0, min(steps, n - row * steps))] for n in heights)
+        for row in reversed(range(height))
+    ]
+
+
+LABEL = 8
+"""Cells of the figures at the left, and of the blank after them."""
+_LOW = 6
+"""Lines of a plot below which its times stand in the line of its marks."""
+_HALF_FROM = 5
+"""Lines of a curve from which on the half of its height is labelled too."""
+_STEPS = (1, 2, 3, 5)
+_DAY = 1440
+_TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, _DAY, 2 * _DAY, 7 * _DAY)
+"""Minutes between two times that are written out; they are round on the clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotAxis:
+    """What a plot's values are values of, from left to right."""
+
+    first: int  #: the minute that the first begins with
+    width: int  #: minutes that each stands for
+    count: int  #: how many there are
+    cursor: int | None = None  #: the one that is read off
+    flagged: frozenset[int] = frozenset()  #: those in which something happened
+
+
+def columns_in(width: int, glyphs: Glyphs) -> int:
+    """How many values a plot of that many cells can tell apart."""
+    return max(1, width - LABEL) * _in_cell(glyphs)
+
+
+def nice_top(highest: float) -> float:
+    """The round figure that a scale ends with: it changes seldom as values do.
+
+    >>> nice_top(4105), nice_top(0.21), nice_top(3), nice_top(0)
+    (5000.0, 0.3, 3.0, 1.0)
+    """
+    if highest <= 0:
+        return 1.0
+    power = math.floor(math.log10(highest))
+    # from the text, as ten to a power below zero is no round binary fraction
+    steps = [float(f"{step}e{power}") for step in _STEPS] + [float(f"1e{power + 1}")]
+    return next(step for step in steps if step >= highest or step == steps[-1])
+
+
+def plot(
+    values: Sequence[float | None],
+    axis: PlotAxis,
+    room: Room,
+    figure: Callable[[float], str],
+    ceiling: Sequence[float | None] = (),
+) -> Content:
+    """A curve that fills a room, its scale at the left and its times below.
+
+    Args:
+        values: one for each of the axis; None: a gap.
+        axis: the times.
+        room: at least two lines, and some cells more than the figures need.
+        figure: how a value is written.
+        ceiling: what the values cannot exceed, drawn as a line; empty: nothing does.
+    """
+    cells = max(1, room.width - LABEL)
+    is_low = room.height < _LOW
+    height = max(1, room.height - (1 if is_low else 2))
+    top = nice_top(max((v for v in (*values, *ceiling) if v is not None), default=0))
+    place = _Places(count=axis.count, capacity=cells * _in_cell(room.glyphs))
+    lines = curve(place.spread(values), cells, height, room.glyphs, top)
+    if ceiling:
+        lines = _with_ceiling(lines, place.spread(ceiling), top, room.glyphs)
+    cursor = None
+    if axis.cursor is not None:
+        cursor = place.middle(axis.cursor) // _in_cell(room.glyphs)
+    labels = {height - 1: "0", 0: figure(top)}
+    if height >= _HALF_FROM and height % 2:
+        labels[height // 2] = figure(top / 2)
+    rows = [
+        _row(labels.get(number, ""), line, cursor, room.glyphs)
+        for number, line in enumerate(lines)
+    ]
+    flags = {place.middle(number) // _in_cell(room.glyphs) for number in axis.flagged}
+    taken = flags if is_low else set()
+    rule, words = _times(axis, place, cells, room.glyphs, taken)
+    below = [
+        _axis_rule(_inscribed(rule, words) if is_low else rule, flags, cursor, room)
+    ]
+    if not is_low:
+        below.append(Content.styled(" " * LABEL + words, MUTED))
+    return Content("\n").join([*rows, *below])
+
+
+def _in_cell(glyphs: Glyphs) -> int:
+    return 2 if glyphs.has_braille else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where values stand in a curve's columns: all are used, from end to end."""
+
+    count: int
+    capacity: int
+
+    def left(self, number: int) -> int:
+        """The first column of a value."""
+        return -(-number * self.capacity // self.count)
+
+    def middle(self, number: int) -> int:
+        """The column that stands for it."""
+        first = self.left(number)
+        last = max(first, self.left(number + 1) - 1)
+        # of more values than columns the last one begins beyond them
+        return min(self.capacity - 1, (first + last) // 2)
+
+    def spread(self, values: Sequence[float | None]) -> list[float | None]:
+        """A value for each column; where there are too few, `curve` joins values."""
+        if self.count > self.capacity:
+            return list(values)
+        columns = range(self.capacity)
+        return [values[at * self.count // self.capacity] for at in columns]
+
+
+def _with_ceiling(
+    lines: list[str], ceiling: Sequence[float | None], top: float, glyphs: Glyphs
+) -> list[str]:
+    """A line where the ceiling is, seen through what is drawn below it."""
+    width, height, each = len(lines[0]), len(lines), _in_cell(glyphs)
+    drawn = [list(line) for line in lines]
+    ends = bucketed(ceiling, each * width)[::-1][::each]
+    for back, value in enumerate(ends, start=1):
+        if value is not None:
+            row = (
+                height
+                - 1
+                - min(height - 1, max(0, math.ceil(value / top * height) - 1))
+            )
+            if drawn[row][-back] == " ":
+                drawn[row][-back] = glyphs.rule
+    return ["".join(line) for line in drawn]
+
+
+def _row(label: str, line: str, cursor: int | None, glyphs: Glyphs) -> Content:
+    left = Content.styled(f"{label[: LABEL - 1]:>{LABEL - 1}} ", MUTED)
+    if cursor is None:
+        return left + _drawn(line, glyphs)
+    is_free = line[cursor] in {" ", glyphs.rule}
+    style = "$state-running bold" if is_free else "$state-running bold reverse"
+    return Content.assemble(
+        left,
+        _drawn(line[:cursor], glyphs),
+        (glyphs.mark if is_free else line[cursor], style),
+        _drawn(line[cursor + 1 :], glyphs),
+    )
+
+
+def _drawn(line: str, glyphs: Glyphs) -> Content:
+    """A line of a curve; what it stays below has another colour."""
+    shown = Content.styled(line, "$state-done")
+    begin = line.find(glyphs.rule)
+    while begin >= 0:
+        rest = line[begin:]
+        end = begin + len(rest) - len(rest.lstrip(glyphs.rule))
+        shown = shown.stylize("$state-waiting", begin, end)
+        begin = line.find(glyphs.rule, end)
+    return shown
+
+
+def _times(
+    axis: PlotAxis, place: _Places, cells: int, glyphs: Glyphs, taken: AbstractSet[int]
+) -> tuple[str, str]:
+    """The line under a curve, and its times where cells are not taken."""
+    rule, words = [glyphs.rule] * cells, [" "] * cells
+    free = 0
+    for minute in _ticks(axis, cells):
+        at = place.left((minute - axis.first) // axis.width) // _in_cell(glyphs)
+        word = _clock(minute, axis)
+        end = at + len(word) + 1
+        if free <= at and end <= cells and taken.isdisjoint(range(at, end)):
+            rule[at] = glyphs.tick
+            words[at : end - 1] = word
+            free = end
+    return "".join(rule), "".join(words)
+
+
+def _inscribed(rule: str, words: str) -> str:
+    """The line with the times in it, each behind its tick."""
+    late = f" {words}"[: len(rule)]
+    return "".join(
+        sign if word == " " else word for sign, word in zip(rule, late, strict=True)
+    )
+
+
+def _axis_rule(
+    line: str, flags: AbstractSet[int], cursor: int | None, room: Room
+) -> Content:
+    signs = [
+        room.glyphs.flag if position in flags else sign
+        for position, sign in enumerate(line)
+    ]
+    shown = Content.styled("".join(signs), MUTED)
+    for position in sorted(flags):
+        shown = shown.stylize("$state-waiting bold", position, position + 1)
+    if cursor is not None:
+        shown = shown.stylize("reverse bold", cursor, cursor + 1)
+    return Content(" " * LABEL) + shown
+
+
+def _ticks(axis: PlotAxis, cells: int) -> range:
+    """Minutes to be written out, as many as there is room for."""
+    span = axis.count * axis.width
+    most = max(1, cells // (len(_clock(axis.first, axis)) + 3))
+    step = next((t for t in _TICKS if t >= axis.width and span <= t * most), span)
+    return range(-(-axis.first // step) * step, axis.first + span, step)
+
+
+def _clock(minute: int, axis: PlotAxis) -> str:
+    """A time of day; with its date where the axis is longer than that."""
+    moment = datetime.fromtimestamp(minute * 60, UTC)
+    is_long = axis.count * axis.width > _DAY
+    return moment.strftime("%m-%d %H:%M" if is_long else "%H:%M")

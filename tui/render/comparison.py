@@ -1,0 +1,461 @@
+"""Renders a comparison of runs: metrics side by side, items, the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tui.render.format import UNKNOWN, amount, count, duration, money
+from tui.render.layout import TableColumn, one_line
+from tui.sources.comparison import (
+    ComparedModel,
+    ComparedPair,
+    ComparisonChoice,
+    ComparisonResult,
+    ItemPair,
+    MetricPair,
+    PricedComparison,
+    SignificanceTest,
+    TaskCost,
+    WinLossTie,
+    Words,
+)
+
+PER = 1_000
+"""Tasks that a cost is said of: one alone often costs a hundredth of a cent."""
+COST = f"$ per {PER:,} tasks"
+_LARGE = 99.995
+"""Dollars from which on nobody asks for cents."""
+_MANY = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonCosts:
+    """What the tasks of both sides cost."""
+
+    a: TaskCost
+    b: TaskCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """A line of the comparison: two models, or one of their metrics, or their costs."""
+
+    pair: ComparedPair
+    name: str  #: of the metric; of the pair: both models
+    shown: MetricPair | ComparisonCosts | None  #: None: it heads what follows
+
+    @property
+    def heading(self) -> str:
+        """What stands on the whole line; empty where it has columns."""
+        return self.name if self.shown is None else ""
+
+
+def rows(comparison: PricedComparison) -> Iterator[ComparisonRow]:
+    """The lines, in the order of the command; the costs of each two models end them."""
+    none = TaskCost(usd=None, tasks=0)
+    for pair in comparison.compared.pairs:
+        yield ComparisonRow(pair=pair, name=_pair(pair), shown=None)
+        for name, metric in pair.metrics.items():
+            yield ComparisonRow(pair=pair, name=name, shown=metric)
+        costs = ComparisonCosts(
+            a=comparison.costs.get((pair.a.run, pair.a.model), none),
+            b=comparison.costs.get((pair.b.run, pair.b.model), none),
+        )
+        yield ComparisonRow(pair=pair, name=COST, shown=costs)
+
+
+def rows_wanted(
+    listed: Mapping[int, ComparisonRow], part: str
+) -> dict[int, ComparisonRow]:
+    """The metrics whose names have *part*, below the two models they are of."""
+    kept: dict[int, ComparisonRow] = {}
+    head: dict[int, ComparisonRow] = {}
+    for number, row in listed.items():
+        if row.shown is None:
+            head = {number: row}
+        elif has(row.name, part):
+            kept |= {**head, number: row}
+            head = {}
+    return kept
+
+
+def items_wanted(listed: Mapping[int, ItemPair], part: str) -> dict[int, ItemPair]:
+    """The items whose keys have *part*."""
+    return {n: gap for n, gap in listed.items() if has(gap.item, part)}
+
+
+def has(text: str, part: str) -> bool:
+    """Whether what was typed is a part of *text*, in letters of either case."""
+    return part.lower() in text.lower()
+
+
+def _pair(pair: ComparedPair) -> str:
+    return f"A {_side(pair.a)}  ↔  B {_side(pair.b)}"
+
+
+def _side(side: ComparedModel) -> str:
+    return f"{side.run} {side.model}"
+
+
+def number(value: float | None, *, is_signed: bool = False) -> str:
+    """A metric's value, or a difference of two, in at most six characters.
+
+    >>> number(0.91249), number(-0.35, is_signed=True), number(12_345.6), number(None)
+    ('0.912', '−0.350', '12 k', '-')
+    """
+    if value is None:
+        return UNKNOWN
+    size = abs(value)
+    # what is larger needs fewer places: the first digits are those that count
+    places = sum(size < limit for limit in (9.9995, 99.995, 999.95))
+    figure = f"{size:,.{places}f}" if size < _MANY - 0.5 else amount(size)
+    if not figure.strip("0."):
+        return figure  # what is rounded to nothing has no side
+    if value < 0:
+        return f"−{figure}"
+    return f"+{figure}" if is_signed else figure
+
+
+def _dollars(usd: float | None) -> str:
+    """Dollars in at most seven characters; `?` where unknown."""
+    return f"${usd:,.0f}" if usd is not None and usd >= _LARGE else money(usd)
+
+
+def _some(n: int) -> str:
+    """How many, from ten thousand on by the thousand."""
+    return count(n) if n < _MANY else amount(n)
+
+
+def _value(row: ComparisonRow, *, is_b: bool) -> str:
+    match row.shown:
+        case MetricPair(a=a, b=b):
+            return number(b if is_b else a)
+        case ComparisonCosts(a=before, b=after):
+            return _dollars(per_thousand(after if is_b else before))
+        case None:
+            return ""
+
+
+def per_thousand(cost: TaskCost) -> float | None:
+    """Dollars for a thousand tasks; None: not known, or there is none yet."""
+    return None if cost.usd is None or not cost.tasks else PER * cost.usd / cost.tasks
+
+
+def _difference(row: ComparisonRow) -> str:
+    match row.shown:
+        case MetricPair(difference=difference):
+            return number(difference, is_signed=True)
+        case ComparisonCosts(a=a, b=b):
+            before, after = per_thousand(a), per_thousand(b)
+            if before is None or after is None:
+                return money(None)
+            sign = "−" if after < before else "+" if after > before else ""
+            return f"{sign}{_dollars(abs(after - before))}"
+        case None:
+            return ""
+
+
+def _interval(row: ComparisonRow) -> str:
+    match row.shown:
+        case MetricPair(lo=float() as lo, hi=float() as hi):
+            return f"{number(lo, is_signed=True)} … {number(hi, is_signed=True)}"
+        case MetricPair():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+_DECIDED = {"better", "worse"}
+"""Verdicts that name a winner."""
+
+
+def _verdict(row: ComparisonRow) -> str:
+    match row.shown:
+        case MetricPair(n=0):
+            return "no pairs"
+        case MetricPair(verdict=verdict):
+            return f"B {verdict}" if verdict in _DECIDED else verdict
+        case _:
+            return ""
+
+
+def _verdict_tone(row: ComparisonRow) -> str:
+    """Only a verdict that names a winner stands out."""
+    match row.shown:
+        case MetricPair(verdict=verdict) if verdict in _DECIDED:
+            return ""
+        case _:
+            return "dim"
+
+
+def _standing(row: ComparisonRow) -> str:
+    match row.shown:
+        case MetricPair(standing=WinLossTie(wins=wins, losses=losses, ties=ties)):
+            return "/".join(map(_some, (wins, losses, ties)))
+        case MetricPair():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def _pairs(row: ComparisonRow) -> str:
+    return count(row.shown.n) if isinstance(row.shown, MetricPair) else ""
+
+
+def _p(row: ComparisonRow) -> str:
+    match row.shown:
+        case MetricPair(test=SignificanceTest(p_holm=p)):
+            return f"{p:.2g}"
+        case MetricPair():
+            return UNKNOWN
+        case _:
+            return ""
+
+
+def _figure(
+    title: str, width: int, text: Callable[[ComparisonRow], str], *, drops: int = 0
+) -> TableColumn[ComparisonRow]:
+    return TableColumn(title=title, width=width, text=text, is_right=True, drops=drops)
+
+
+METRIC_COLUMNS: tuple[TableColumn[ComparisonRow], ...] = (
+    TableColumn(title="metric", width=18, text=lambda row: row.name, grows=True),
+    _figure("A", 7, lambda row: _value(row, is_b=False)),
+    _figure("B", 7, lambda row: _value(row, is_b=True)),
+    _figure("B - A", 8, _difference),
+    _figure("interval", 15, _interval),
+    TableColumn(title="verdict", width=10, text=_verdict, tone=_verdict_tone),
+    _figure("won/lost/tied", 16, _standing, drops=1),
+    _figure("pairs", 7, _pairs, drops=2),
+    _figure("p (Holm)", 8, _p, drops=3),
+)
+
+
+def about(row: ComparisonRow) -> str:
+    """What is worth knowing of a line beyond its columns."""
+    match row.shown:
+        case MetricPair() as metric:
+            return " · ".join((row.name, *_about_metric(metric)))
+        case ComparisonCosts(a=a, b=b):
+            tasks = f"{count(a.tasks)} tasks ended in A, {count(b.tasks)} in B"
+            return f"{COST} · {tasks} · as the logs had it then"
+        case None:
+            return " · ".join(_about_pair(row.pair))
+
+
+def _about_metric(metric: MetricPair) -> Iterator[str]:
+    pairs = f"{count(metric.n)} pairs in {count(metric.clusters)} {metric.cluster}s"
+    yield f"{pairs}, only A {count(metric.only_a)}, only B {count(metric.only_b)}"
+    if metric.standing is not None:
+        won = metric.standing
+        yield f"won {count(won.wins)}, lost {count(won.losses)}, tied {count(won.ties)}"
+    if metric.undefined:
+        yield f"{count(metric.undefined)} without a value"
+    if metric.few:
+        yield f"{count(metric.clusters)} {metric.cluster}s are too few for a winner"
+    elif metric.lo is None or metric.hi is None:
+        yield "no interval, so neither is called better"
+    if metric.test is None:
+        yield "no test, so neither is called better"
+    else:
+        yield f"p {metric.test.p:.2g}: {metric.test.name}"
+    yield metric.definition
+
+
+def _about_pair(pair: ComparedPair) -> Iterator[str]:
+    yield f"{count(len(pair.metrics))} metrics"
+    if not any(metric.n for metric in pair.metrics.values()):
+        yield "nothing in common: no item has a value on both sides"
+    for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
+        if paths:
+            yield f"{count(len(paths))} that only {name} has"
+    if pair.not_compared:
+        yield f"{count(len(pair.not_compared))} that cannot be compared"
+    yield "enter tells all"
+
+
+def about_items(row: ComparisonRow, n: int) -> str:
+    """What a list of items is of.
+
+    Args:
+        row: the metric that they differ in.
+        n: how many are listed.
+    """
+    return (
+        f"{row.name} · {_pair(row.pair)} · {count(n)} items differ · enter: its tasks"
+    )
+
+
+ITEM_COLUMNS: tuple[TableColumn[ItemPair], ...] = (
+    TableColumn(title="item", width=30, text=lambda gap: gap.item, grows=True),
+    TableColumn(title="A", width=8, text=lambda gap: number(gap.a), is_right=True),
+    TableColumn(title="B", width=8, text=lambda gap: number(gap.b), is_right=True),
+    TableColumn(
+        title="B - A",
+        width=8,
+        text=lambda gap: number(gap.b - gap.a, is_signed=True),
+        is_right=True,
+    ),
+)
+
+
+_REASON = 600
+"""Cells of a reason that are shown: some lines, with the next keys below."""
+
+
+def sides(words: Words) -> str:
+    """What is compared.
+
+    >>> sides(("first", "second:m")), sides(("first",))
+    ('A first  ↔  B second:m', 'the models of first')
+    """
+    if len(words) == 1:
+        return f"the models of {words[0]}"
+    a, b = words
+    return f"A {a}  ↔  B {b}"
+
+
+def waiting(what: str, seconds: float) -> str:
+    """That a process works on it, since when, and what it does to the runs: nothing."""
+    return (
+        f"{what}: {duration(seconds)} so far.\n\n"
+        "A process of its own reads the logs, at low priority: the runs are not "
+        "disturbed. Stop it with esc."
+    )
+
+
+def stopped(what: str, seconds: float) -> str:
+    """That nobody works on it any more."""
+    return f"{what}: stopped after {duration(seconds)}"
+
+
+def failed(sentence: str) -> str:
+    """Why there is nothing to show, and the next keys."""
+    told = one_line(sentence, _REASON)
+    return (
+        f"{told}.\n\nTry again with r, choose another one with b, or go back with esc."
+    )
+
+
+def no_choice(job: str, runs_dir: str, wanted: str, *, is_whole: bool) -> str:
+    """Why there is nothing to choose, and what to do about it.
+
+    Args:
+        job: of the run that is watched.
+        runs_dir: the folder whose runs are offered.
+        wanted: what was typed; empty: nothing.
+        is_whole: whether all runs of the folder have been read.
+    """
+    if wanted:
+        return f"Nothing listed fits {wanted}: enter compares with it as it is typed."
+    if not is_whole:
+        return "Looking for runs …"
+    return (
+        f"No other run of {job} in {runs_dir}: start one with 'siftlog run {job}', or "
+        "press / and type the folder of a run."
+    )
+
+
+def method(compared: ComparisonResult) -> str:
+    """How intervals and p-values came about."""
+    metrics = [metric for pair in compared.pairs for metric in pair.metrics.values()]
+    clusters = ", ".join(sorted({metric.cluster for metric in metrics}))
+    tests = sum(metric.test is not None for metric in metrics)
+    level = f"{100 * compared.level:.4g} % intervals"
+    draws = f"{count(compared.b)} draws by {clusters}"
+    return f"{level} of {draws} · Holm over {count(tests)} tests"
+
+
+def amount_compared(compared: ComparisonResult) -> str:
+    """How many metrics of how many pairs of models are shown."""
+    pairs = compared.pairs
+    metrics = f"{count(sum(len(pair.metrics) for pair in pairs))} metrics"
+    return metrics if len(pairs) == 1 else f"{metrics} of {len(pairs)} pairs of models"
+
+
+def as_of(compared: ComparisonResult, now: Mapping[str, int]) -> str:
+    """How far the logs were written, and what has come since.
+
+    Args:
+        compared: what is shown.
+        now: the last event of each run by its id, where it is known.
+    """
+    first = compared.pairs[0]
+    sides = {"A": first.a} | ({"B": first.b} if first.b.run != first.a.run else {})
+    told = " and ".join(f"{count(s.seq)} of {name}" for name, s in sides.items())
+    since = sum(max(0, now.get(s.run, 0) - s.seq) for s in sides.values())
+    news = f" · {count(since)} events since: r" if since else ""
+    return f"as of event {told}{news}"
+
+
+def notes(compared: ComparisonResult) -> str:
+    """What bears on the comparison and does not show in its numbers."""
+    several = f"{len(compared.notes)} notes, enter on the first line shows them: "
+    said = several if len(compared.notes) > 1 else "note: "
+    return said + " · ".join(compared.notes) if compared.notes else ""
+
+
+def pair_details(compared: ComparisonResult, pair: ComparedPair) -> str:
+    """All that is to be said of two models and has no place in a table."""
+    lines = [
+        f"A  {pair.a.run}  {pair.a.model}",
+        f"B  {pair.b.run}  {pair.b.model}",
+        "",
+        f"{method(compared)}; only items that both sides have.",
+        *(f"note: {note}" for note in compared.notes),
+    ]
+    for name, paths in (("A", pair.only_a), ("B", pair.only_b)):
+        lines += (f"only {name} has {path}" for path in paths)
+    lines += (f"not compared: {path}: {why}" for path, why in pair.not_compared.items())
+    lines.append("")
+    lines += (f"{path}: {m.definition}" for path, m in pair.metrics.items())
+    return "\n".join(lines)
+
+
+def tasks_of(pair: ComparedPair, item: str) -> tuple[str, ...]:
+    """Filters for the tasks of A's run that have to do with an item, the best first.
+
+    A task that was asked in a batch has the batch's key; its document begins both.
+    """
+    models = f" model:{_quoted(pair.a.model)}" if pair.a.run != pair.b.run else ""
+    keys = dict.fromkeys((item, item.partition("/")[0]))
+    return tuple(f"item:{_quoted(key)}{models}" for key in keys)
+
+
+def _quoted(value: str) -> str:
+    """*value* for a filter, which knows no quote in quotes: the longest part without.
+
+    >>> _quoted('a "b'), _quoted("PMC1/q:1")
+    ('"a "', 'PMC1/q:1')
+    """
+    part = max(value.split('"'), key=len)
+    return part if part.isprintable() and " " not in part and part else f'"{part}"'
+
+
+def choices_wanted(
+    listed: Mapping[int, ComparisonChoice], part: str
+) -> dict[int, ComparisonChoice]:
+    """The choices whose runs or models have *part*."""
+    return {n: each for n, each in listed.items() if has(" ".join(each.words), part)}
+
+
+def about_choice(choice: ComparisonChoice) -> str:
+    """What would be compared, whole."""
+    return f"enter compares {sides(choice.words)} · {_state(choice)}"
+
+
+def _state(choice: ComparisonChoice) -> str:
+    return choice.state.replace("_", " ")
+
+
+def _ended(choice: ComparisonChoice) -> str:
+    return f"{count(choice.ended)} of {count(choice.planned)}"
+
+
+CHOICE_COLUMNS: tuple[TableColumn[ComparisonChoice], ...] = (
+    TableColumn(title="A, of this run", width=24, text=lambda each: each.a, grows=True),
+    TableColumn(title="B", width=40, text=lambda each: each.b, grows=True),
+    TableColumn(title="run", width=12, text=_state, drops=1),
+    TableColumn(title="ended", width=17, text=_ended, is_right=True, drops=2),
+)

@@ -1,0 +1,157 @@
+"""Renders failures: by class, lately and in all, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from textual.content import Content
+
+from store.fold_state import US_PER_S, FailureOutcome
+from tui.render.format import UNKNOWN, duration, task_name, tight
+from tui.render.layout import MUTED, PanelColumn, Room, clip, lines_of, table_lines
+from tui.render.models import term
+from tui.sources.run_snapshot import LATELY, RunSnapshot
+
+_WORDS = {
+    FailureOutcome.RETRIED: "retried",
+    FailureOutcome.FINAL: "final",
+    FailureOutcome.REASKED: "re-ask",
+    FailureOutcome.UNPARSED: "kept",
+}
+"""What becomes of it; a reply that could not be read is kept as it is."""
+LEAST = 5
+"""Lines that are kept for failures where there are findings too."""
+_KEYS = {FailureOutcome.UNPARSED: "parse", FailureOutcome.REASKED: "reason"}
+
+
+@dataclass(slots=True, kw_only=True)
+class ErrorRow:
+    """One class of failure, or one reason why replies are refused or not read."""
+
+    error: str
+    all: int = 0
+    outcomes: Counter[FailureOutcome] = field(
+        default_factory=Counter
+    )  #: of the whole run
+    lately: int | None = None  #: in the last `LATELY` minutes; None: not known
+    a_minute: float | None = None
+    task: int | None = None  #: an example
+
+    @property
+    def next(self) -> str:
+        """What becomes of it, the most frequent first."""
+        known = [(outcome, n) for outcome, n in self.outcomes.most_common() if n]
+        if not known:
+            return UNKNOWN
+        (first, _), *others = known
+        said = [f"{tight(n)} {_WORDS[outcome]}" for outcome, n in others]
+        return ", ".join([_WORDS[first], *said])
+
+    @property
+    def goal(self) -> str:
+        """The filter that lists its tasks."""
+        first = next(iter(self.outcomes.most_common(1)), (FailureOutcome.RETRIED, 0))[0]
+        return term(_KEYS.get(first, "err"), self.error)
+
+
+def error_rows(snapshot: RunSnapshot) -> list[ErrorRow]:
+    """The classes, those first that came most often lately."""
+    found: dict[str, ErrorRow] = {}
+
+    def row(error: str) -> ErrorRow:
+        return found.setdefault(error, ErrorRow(error=error))
+
+    for error in snapshot.facts.errors:
+        of = row(error.error)
+        of.all += error.n
+        of.task = of.task or error.sample_task
+        if error.final is not None:
+            of.outcomes[FailureOutcome.FINAL] += error.final
+            of.outcomes[FailureOutcome.RETRIED] += error.n - error.final
+    for outcome, reasons in (
+        (FailureOutcome.REASKED, snapshot.status.reasked),
+        (FailureOutcome.UNPARSED, snapshot.status.parse_failures),
+    ):
+        for reason, n in reasons.items():
+            row(reason).all += n
+            row(reason).outcomes[outcome] += n
+    lately = snapshot.lately
+    if lately is not None:
+        for each in found.values():
+            each.lately = 0
+        for failure in lately:
+            of = row(failure.error)
+            of.lately = (of.lately or 0) + failure.n
+            of.task = failure.last_task
+        for each in found.values():
+            each.a_minute = (each.lately or 0) / _minutes(snapshot)
+    return sorted(found.values(), key=lambda e: (-(e.lately or 0), -e.all, e.error))
+
+
+def _minutes(snapshot: RunSnapshot) -> float:
+    """How long a rate of late is taken over: less for a run that has just begun."""
+    # the present minute is in it, and not over yet
+    into = snapshot.now_us / US_PER_S / 60 % 1
+    since = (snapshot.now_us - snapshot.created_us) / US_PER_S / 60
+    return max(1.0, min(LATELY - 1 + into, since))
+
+
+def error_goals(snapshot: RunSnapshot) -> list[str]:
+    """The filter of each row."""
+    return [row.goal for row in error_rows(snapshot)]
+
+
+def errors(snapshot: RunSnapshot, room: Room) -> Content:
+    """A row for each class, the last failure in its own words, and findings.
+
+    Findings are about replies that came: who served them, and what they may cost.
+    """
+    findings = list(snapshot.status.findings)
+    if not error_rows(snapshot):
+        return lines_of(["No attempt has failed.", *findings], room)
+    below = findings[: max(0, room.height - LEAST)]
+    drawn = _failures(snapshot, replace(room, height=room.height - len(below)))
+    if not below:
+        return drawn
+    if len(below) < len(findings):
+        below[-1] = f"{below[-1]}; and {len(findings) - len(below):,} more findings"
+    return Content.assemble(drawn, "\n", lines_of(below, room))
+
+
+def _failures(snapshot: RunSnapshot, room: Room) -> Content:
+    """A row for each class, and the last failure in its own words."""
+    found = error_rows(snapshot)
+    figures = [PanelColumn("10 min", 6), PanelColumn("/min", 5), PanelColumn("all", 7)]
+    used = sum(column.width + 2 for column in figures) + 2 + 9
+    space = room.width - used - 2
+    name = PanelColumn("class", max(8, min(18, space - 8)), is_right=False)
+    becomes = PanelColumn("next", max(0, min(24, space - name.width)), is_right=False)
+    columns = [name, *figures, becomes, PanelColumn("example", 9)]
+    rows: list[list[str | Content]] = [
+        [
+            Content.styled(clip(row.error, name.width), "$state-failed"),
+            UNKNOWN if row.lately is None else tight(row.lately, 6),
+            UNKNOWN if row.a_minute is None else tight(row.a_minute),
+            tight(row.all, 7),
+            row.next,
+            UNKNOWN if row.task is None else task_name(row.task),
+        ]
+        for row in found
+    ]
+    last = last_words(snapshot)
+    if not last or room.height < 4:  # noqa: PLR2004 - a head, a row and the words
+        return table_lines(columns, rows, room)
+    above = replace(room, height=room.height - 1)
+    drawn = table_lines(columns, rows, above)
+    return Content.assemble(drawn, "\n", lines_of([last], room, MUTED))
+
+
+def last_words(snapshot: RunSnapshot) -> str:
+    """The last failure as the endpoint said it, and how often in a row it did."""
+    failure = snapshot.facts.last_failure
+    if failure is None:
+        return ""
+    age = duration(snapshot.age_s(failure.at_us))
+    times = f", {failure.times:,} times the same" if failure.times > 1 else ""
+    return f"last {age} ago{times}: {failure.message}"

@@ -1,0 +1,257 @@
+"""Describes an event in one line: figures and words, never JSON.
+
+Money, tokens, errors and messages come first, since a line is cut at its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import chain
+
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    BatchCancelled,
+    BatchCreated,
+    BatchEnded,
+    BatchEventBase,
+    BatchPolled,
+    BatchPrepared,
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Event,
+    LimitObserved,
+    ParameterRefused,
+    RunCancelled,
+    RunDrained,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    ScoringRecorded,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+    TasksPlanned,
+    TasksReopened,
+    UnknownEvent,
+)
+from store.results import ComparisonDecided
+from tui.render.format import (
+    UNKNOWN,
+    amount,
+    count,
+    duration,
+    latency,
+    money,
+    task_name,
+)
+from tui.render.json_text import readable
+
+DECIDED = {"better": "better than", "worse": "worse than", "close": "as good as"}
+"""What the verdict of a comparison is in a sentence."""
+NAMED = 5
+"""Tasks that are named one by one; the others are counted."""
+
+
+def event_line(event: Event | UnknownEvent) -> str:  # noqa: C901, PLR0911, PLR0912 - one for a kind
+    """An event's facts in one line; it may hold anything that came from outside."""
+    match event:
+        case RunStarted():
+            models = ", ".join(dict.fromkeys(chain(*event.models.values())))
+            budget = _budget(event.budget_usd)
+            return _joined(
+                f"{event.job} {event.job_version} asks {models}",
+                "imported" if event.imported else "",
+                budget,
+                f"siftlog {event.siftlog_version}",
+            )
+        case RunResumed():
+            return _joined(
+                "taken up again",
+                f"{_attempts(event.unknown)} of unknown outcome"
+                if event.unknown
+                else "",
+                _budget(event.budget_usd),
+            )
+        case RunPaused():
+            what = ", ".join(filter(None, (event.stage, event.model))) or "the run"
+            done = "paused" if event.paused else "goes on"
+            return f"{what} {done}, by {event.by}"
+        case RunDrained():
+            return _joined(event.why, f"by {event.by}", f"{count(event.open)} open")
+        case RunCancelled():
+            return f"by {event.by}"
+        case RunFinished():
+            return (
+                f"{count(event.completed)} done, {count(event.failed)} failed, "
+                f"{count(event.skipped)} skipped"
+            )
+        case TasksPlanned():
+            return _joined(
+                _planned(event), "the plan is whole" if event.exhausted else ""
+            )
+        case TasksReopened():
+            return f"asked again by {event.by}: {_tasks(event.tasks)}"
+        case TaskSkipped():
+            return event.reason
+        case TaskCompleted():
+            return "parsed" if event.unparsed is None else f"unparsed: {event.unparsed}"
+        case TaskFailed():
+            return f"{event.error} in attempt {event.attempt}, the last"
+        case AttemptStarted():
+            return _joined(
+                f"attempt {event.attempt}",
+                "" if event.worst_usd is None else f"at most {money(event.worst_usd)}",
+            )
+        case AttemptAnswered():
+            return _answered(event)
+        case AttemptFailed():
+            return _failed(event)
+        case AttemptsAbandoned():
+            tasks = [task for task, _ in event.attempts]
+            return _joined(
+                f"{_attempts(len(tasks))} of unknown outcome",
+                _possible(event.possible_usd),
+                "held for a person" if event.hold else "",
+                _tasks(tasks),
+            )
+        case LimitObserved():
+            return _joined(
+                f"{event.model}: {count(event.concurrency)} at once",
+                f"{count(event.in_flight)} in flight",
+                "" if event.rpm is None else f"{amount(event.rpm)} requests/min",
+                "" if event.tpm is None else f"{amount(event.tpm)} tokens/min",
+                "" if event.paused_until_us is None else "held back by the endpoint",
+            )
+        case ParameterRefused():
+            return _joined(
+                f"{event.model}: {event.name} {event.how}",
+                f"sends {event.instead or 'nothing'} instead",
+                event.words,
+            )
+        case CommandAccepted():
+            return _joined(f"{event.kind} by {event.author}", event.payload)
+        case CommandRejected():
+            return _joined(event.reason, f"{event.kind} by {event.author}")
+        case CommandApplied():
+            return event.effect
+        case ScoringRecorded():
+            return _joined(
+                f"scoring {event.number} of events up to {count(event.seq)}",
+                f"job {event.job_version}",
+            )
+        case ComparisonDecided():
+            return _joined(
+                f"{event.b} is {DECIDED[event.verdict]} {event.a}",
+                f"{event.stopping.metric} {event.difference:+.3g} "
+                f"[{event.lo:.3g}, {event.hi:.3g}]",
+                f"after {count(event.clusters)} {event.cluster}s",
+            )
+        case BatchEventBase():
+            return _batch(event)
+        case UnknownEvent():
+            facts = event.facts.decode(errors="replace")
+            return f"version {event.version} is not known to this siftlog: {facts}"
+
+
+def _batch(event: BatchEventBase) -> str:
+    """What happened to a batch."""
+    match event:
+        case BatchPrepared():
+            what = f"{count(event.requests)} requests of {event.model} are to be sent"
+        case BatchCreated():
+            what = f"{'found' if event.found else 'created'} as {event.id}"
+        case BatchPolled() | BatchEnded():
+            what = event.outcome if isinstance(event, BatchEnded) else event.status
+            what += f", {count(event.done)} done, {count(event.failed)} failed"
+        case BatchCancelled():
+            what = f"cancelled by {event.by}"
+        case _:
+            what = ""
+    return _joined(f"batch {event.batch}: {what}", getattr(event, "why", None) or "")
+
+
+def _answered(event: AttemptAnswered) -> str:
+    return _joined(
+        "" if event.reask is None else f"refused: {event.reask}",
+        "cached" if event.cached else money(event.cost_usd),
+        _tokens(event),
+        latency(event.latency_ms),
+        event.finish_reason,
+        _possible(event.possible_usd or 0.0),
+        f"attempt {event.attempt}" if event.attempt > 1 else "",
+    )
+
+
+def _tokens(event: AttemptAnswered) -> str:
+    if event.tokens_in is None and event.tokens_out is None:
+        return ""
+    cached = f", {count(event.tokens_cached)} cached" if event.tokens_cached else ""
+    return f"{count(event.tokens_in)} in, {count(event.tokens_out)} out{cached}"
+
+
+def _failed(event: AttemptFailed) -> str:
+    is_final = event.retry_in_s is None
+    return _joined(
+        f"{event.error}: {event.message}",
+        "final" if is_final else f"again after {duration(event.retry_in_s)}",
+        "" if event.status is None else f"status {event.status}",
+        f"attempt {event.attempt}",
+        f"after {latency(event.latency_ms)}",
+        _possible(event.possible_usd),
+    )
+
+
+def _planned(event: TasksPlanned) -> str:
+    if not event.count:
+        return "no more tasks"
+    last = event.first + event.count - 1
+    return f"{count(event.count)}: {task_name(event.first)} to {task_name(last)}"
+
+
+def _tasks(tasks: Sequence[int]) -> str:
+    named = ", ".join(map(task_name, tasks[:NAMED]))
+    more = len(tasks) - NAMED
+    return f"{named} and {count(more)} more" if more > 0 else named
+
+
+def _attempts(number: int) -> str:
+    return f"{count(number)} attempt" + ("" if number == 1 else "s")
+
+
+def _budget(usd: float | None) -> str:
+    return "" if usd is None else f"budget {money(usd)}"
+
+
+def _possible(usd: float) -> str:
+    return f"{money(usd)} may be billed" if usd else ""
+
+
+def _joined(*parts: str) -> str:
+    return " · ".join(filter(None, parts))
+
+
+def facts_text(event: Event | UnknownEvent) -> str:
+    """Every fact of an event under the name that it is stored by."""
+    if isinstance(event, UnknownEvent):
+        return readable(event.facts)
+    facts = {name: _shown(value) for name, value in asdict(event).items()}
+    return readable(json.dumps(facts).encode())
+
+
+def _shown(value: object) -> object:
+    """A fact's value; JSON in a text is opened, and nothing known is no `null`."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value

@@ -1,0 +1,120 @@
+"""Formats figures: short, of one width, `-` where nothing is known.
+
+The verbs print sentences and have figures of their own (`runner/cli/figures.py`); a
+screen has columns, whose figures must not change their width with every second.
+"""
+
+from __future__ import annotations
+
+from store.read.usage import dollars
+
+UNKNOWN = "-"
+TEN = 9.95
+"""From here on a figure with one decimal is rounded to 10.0."""
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def count(value: int | None) -> str:
+    """A number of things.
+
+    >>> count(1204), count(None)
+    ('1,204', '-')
+    """
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def amount(value: float | None) -> str:
+    """A figure in at most five characters, from a thousand on by its unit.
+
+    >>> amount(7.31), amount(820), amount(118_400), amount(3_100), amount(None)
+    ('7.3', '820', '118 k', '3.1 k', '-')
+    """
+    if value is None:
+        return UNKNOWN
+    for size, unit in _UNITS:
+        # what rounds up to a thousand of a unit belongs to the next one
+        if value >= size * 0.9995:
+            return f"{_three(value / size)} {unit}"
+    return _three(value)
+
+
+def tight(value: float | None, width: int | None = None) -> str:
+    """A figure without the blank before its unit, or in full where *width* lets it.
+
+    >>> tight(3_100), tight(160_112, 7), tight(1_000_000, 7)
+    ('3.1k', '160,112', '1M')
+    """
+    if value is not None and width is not None and len(f"{value:,.0f}") <= width:
+        return f"{value:,.0f}"
+    return amount(value).replace(" ", "")
+
+
+def _three(value: float) -> str:
+    """A tenth below ten where there is one, whole above."""
+    is_small = value < TEN and value != int(value)
+    return f"{value:.1f}" if is_small else f"{value:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time, in the two largest units that suit it.
+
+    >>> duration(0.41), duration(41), duration(125), duration(840), duration(None)
+    ('0.4 s', '41 s', '2 min 05', '14 min', '-')
+    >>> duration(12_420), duration(180_000), duration(28_080_000)
+    ('3 h 27', '2 d 02 h', '325 d')
+    """
+    if seconds is None:
+        return UNKNOWN
+    if seconds < TEN:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    steps = (
+        (2 * _MINUTE, f"{whole} s"),
+        (10 * _MINUTE, f"{whole // _MINUTE} min {whole % _MINUTE:02}"),
+        (_HOUR, f"{whole // _MINUTE} min"),
+        (_DAY, f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02}"),
+        (10 * _DAY, f"{whole // _DAY} d {whole % _DAY // _HOUR:02} h"),
+    )
+    return next((text for end, text in steps if whole < end), f"{whole // _DAY} d")
+
+
+def latency(milliseconds: float | None) -> str:
+    """How long an answer took.
+
+    >>> latency(1840), latency(None)
+    ('1.8 s', '-')
+    """
+    return duration(None if milliseconds is None else milliseconds / 1000)
+
+
+def percent(share: float | None, *, tenths: bool = False) -> str:
+    """A share of 1, rounded down: 100 % means all of it.
+
+    >>> percent(0.9999, tenths=True), percent(0.9999), percent(None)
+    ('99.9 %', '99 %', '-')
+    """
+    if share is None:
+        return UNKNOWN
+    steps = 1000 if tenths else 100
+    # what a binary fraction falls short by is not a step
+    whole = int(share * steps + 1e-9)
+    return f"{whole / 10:.1f} %" if tenths else f"{whole} %"
+
+
+def money(usd: float | None) -> str:
+    """Dollars: to the cent from one dollar on, finer below; `?` where unknown.
+
+    >>> money(212.4), money(0.0021), money(None)
+    ('$212.40', '$0.0021', '?')
+    """
+    return f"${usd:,.2f}" if usd is not None and usd >= 1 else dollars(usd)
+
+
+def task_name(task: int) -> str:
+    """How a task is called; filters and retries understand it.
+
+    >>> task_name(41_882)
+    'T-0041882'
+    """
+    return f"T-{task:07}"

@@ -1,0 +1,171 @@
+"""Defines the signs of the monitor, and their ASCII replacements.
+
+A state is a sign and a word first and a colour third. Where the terminal or the locale
+cannot show them, plain ASCII takes the place of all signs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rich.cells import get_character_cell_size
+from rich.segment import Segment
+from textual.color import Color
+from textual.content import Content
+from textual.filter import LineFilter
+
+from store.task import TaskState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """A set of signs; each takes one cell."""
+
+    states: Mapping[TaskState, str]
+    paused: str
+    stalled: str
+    cursor: str  #: marks the row that keys act on
+    loading: str  #: of a row that has not been read yet
+    rule: str
+    levels: str  #: from empty to full: eight steps in one cell, or fewer
+    eighths: str  #: parts of a bar's last cell, ascending; "" where bars are whole
+    full: str
+    blank: str
+    mark: str  #: a place on a bar, such as a projection
+    flag: str  #: on a time axis, where something happened
+    tick: str  #: on a time axis, above its time
+    has_braille: bool
+    plain: Mapping[int, int]  #: for `str.translate`: what stands for our own signs
+
+
+UNICODE = Glyphs(
+    states={
+        TaskState.QUEUED: "·",
+        TaskState.RUNNING: "▶",
+        TaskState.WAITING: "↻",
+        TaskState.COMPLETED: "✓",
+        TaskState.FAILED: "✗",
+        TaskState.SKIPPED: "–",
+    },
+    paused="‖",
+    stalled="!",
+    cursor="▸",
+    loading="·",
+    rule="─",
+    levels=" ▁▂▃▄▅▆▇█",
+    eighths="▏▎▍▌▋▊▉",
+    full="█",
+    blank="░",
+    mark="│",
+    flag="▲",
+    tick="┬",
+    has_braille=True,
+    plain={},
+)
+
+ASCII = Glyphs(
+    states={
+        TaskState.QUEUED: ".",
+        TaskState.RUNNING: ">",
+        TaskState.WAITING: "~",
+        TaskState.COMPLETED: "+",
+        TaskState.FAILED: "x",
+        TaskState.SKIPPED: "-",
+    },
+    paused="=",
+    stalled="!",
+    cursor=">",
+    loading=".",
+    rule="-",
+    levels=" .:#",
+    eighths="",
+    full="#",
+    blank="-",
+    mark="|",
+    flag="^",
+    tick="+",
+    has_braille=False,
+    plain=str.maketrans("·…≥–−↔", "|~>--="),
+)
+
+#: Terminals that have no signs beyond ASCII, or too few.
+_PLAIN_TERMINALS = frozenset({"dumb", "linux"})
+
+
+def glyphs_for(environment: Mapping[str, str]) -> Glyphs:
+    """The signs that a terminal can show, by its `TERM` and its locale.
+
+    >>> glyphs_for({"TERM": "xterm", "LANG": "en_GB.UTF-8"}) is UNICODE
+    True
+    """
+    # the first that is set decides, as in setlocale(3)
+    names = (environment.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    locale = next((name for name in names if name), "")
+    is_plain = environment.get("TERM") in _PLAIN_TERMINALS
+    is_utf8 = locale.lower().replace("-", "").endswith("utf8")
+    return UNICODE if is_utf8 and not is_plain else ASCII
+
+
+STATE_WORDS: Mapping[TaskState, str] = {
+    TaskState.QUEUED: "queued",
+    TaskState.RUNNING: "running",
+    TaskState.WAITING: "waiting",
+    TaskState.COMPLETED: "done",
+    TaskState.FAILED: "failed",
+    TaskState.SKIPPED: "skipped",
+}
+"""What a state is called on the screen; filters understand each of them."""
+
+
+_OTHER = "?"
+#: Frames and bars that Textual draws: its notices, scroll bars and the palette.
+_FRAMES = str.maketrans(
+    {
+        **dict.fromkeys("─━▔▁", "-"),
+        **dict.fromkeys("│┃▌▐▎▊▏▕", "|"),
+        **dict.fromkeys("╭╮╰╯┌┐└┘", "+"),
+        **dict.fromkeys("▂▃▄▅▆▇█", "#"),
+    }
+)
+
+
+def shown_by(glyphs: Glyphs, content: Content) -> Content:
+    """*content* in signs that the terminal has: one for each, in the same style."""
+    if not glyphs.plain or content.plain.isascii():
+        return content
+    text = content.plain.translate(glyphs.plain)
+    signs = (character if character.isascii() else _OTHER for character in text)
+    return Content("".join(signs), spans=list(content.spans))
+
+
+def drawn(glyphs: Glyphs, text: str) -> str:
+    """*text* in signs that the terminal has, in as many cells."""
+    if not glyphs.plain or text.isascii():
+        return text
+    return "".join(
+        character
+        if character.isascii()
+        else _OTHER * get_character_cell_size(character)
+        for character in text.translate(glyphs.plain)
+    )
+
+
+class OnlyAscii(LineFilter):
+    """The last word on what a terminal gets: frames of Textual's own widgets, too."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Segments of the same width without other signs."""
+        del background
+        return [
+            segment
+            if segment.text.isascii()
+            else segment._replace(
+                text=drawn(self._glyphs, segment.text.translate(_FRAMES))
+            )
+            for segment in segments
+        ]

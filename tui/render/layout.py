@@ -1,0 +1,257 @@
+"""Fits text into cells: clips, wraps, and lays out lines and columns.
+
+`store.printable` decides what a terminal may be given; this adds what a screen of cells
+needs: no newline, a width counted in cells and not in characters, and a bound on marks
+that take no cell at all, of which one letter can carry thousands.
+
+Pure, and lazy: a text of a megabyte costs what is in view. Its time grows with the text
+alone, whatever stands in it: no line is looked at twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+from rich.cells import cell_len, get_character_cell_size
+from textual.content import Content
+
+from store.printable import printable
+from tui.render.glyphs import Glyphs
+
+ELLIPSIS = "…"
+#: Characters looked at for each cell: letters with their marks, and some to spare.
+_DENSITY = 4
+_NEWLINE = "\N{SYMBOL FOR LINE FEED}"
+
+
+def one_line(text: str, cells: int) -> str:
+    """The beginning of *text* as one harmless line of at most *cells* cells.
+
+    What does not fit is cut, with an ellipsis in the last cell. The length of *text*
+    does not matter: only its beginning is looked at.
+    """
+    if cells <= 0:
+        return ""
+    bound = _DENSITY * (cells + 1)
+    safe = printable(text[:bound].replace("\r\n", "\n").replace("\n", _NEWLINE))
+    if len(text) <= bound and cell_len(safe) <= cells:
+        return safe
+    return fitting(safe, cells - 1) + ELLIPSIS
+
+
+def fitting(safe: str, cells: int) -> str:
+    """The beginning of *safe* that fits into *cells*; nothing wide is halved."""
+    used = 0
+    for position, character in enumerate(safe):
+        used += get_character_cell_size(character)
+        if used > cells:
+            return safe[:position]
+    return safe
+
+
+def clip(text: str, cells: int, *, is_right: bool = False) -> str:
+    """*text* as one harmless line of exactly *cells* cells."""
+    return _clipped(text[: _DENSITY * (cells + 1) + 1], cells, is_right=is_right)
+
+
+# a table draws the same cells again and again; short ones, so that little is kept
+@lru_cache(maxsize=2048)
+def _clipped(text: str, cells: int, *, is_right: bool) -> str:
+    line = one_line(text, cells)
+    blank = " " * (cells - cell_len(line))
+    return blank + line if is_right else line + blank
+
+
+PANEL_GAP = "  "
+LEAD = 1
+"""Cells before each line of a panel with a cursor, where its sign stands."""
+MUTED = "$state-queued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What a panel may fill, and the signs it may use."""
+
+    width: int  #: beside the lead, where there is one
+    height: int
+    glyphs: Glyphs
+    has_lead: bool = False  #: each line begins with `LEAD` cells for the cursor
+    cursor: int | None = None  #: the row that keys act on; None: they act elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class PanelColumn:
+    """A head and its width; figures stand at the right."""
+
+    head: str
+    width: int
+    is_right: bool = True
+
+
+def _cell(text: str, column: PanelColumn) -> str:
+    return clip(text, column.width, is_right=column.is_right)
+
+
+def table_lines(
+    columns: Sequence[PanelColumn],
+    rows: Sequence[Sequence[str | Content]],
+    room: Room,
+    gap: str = PANEL_GAP,
+) -> Content:
+    """Columns with their heads, and the rows around the cursor.
+
+    What does not fit is counted in the last line.
+    """
+    head = gap.join(_cell(column.head, column) for column in columns)
+    lines = [_led(Content.styled(head, MUTED), " ", room)]
+    shown = visible(len(rows), room)
+    for at in shown:
+        cells: list[Content] = []
+        for text, column in zip(rows[at], columns, strict=True):
+            cells += [Content(gap)] if cells else []
+            cells.append(
+                Content(_cell(text, column)) if isinstance(text, str) else text
+            )
+        is_current = at == room.cursor
+        line = Content.assemble(*cells)
+        sign = room.glyphs.cursor if is_current else " "
+        lines.append(_led(line.stylize("bold") if is_current else line, sign, room))
+    if len(shown) < len(rows):
+        more = f"and {len(rows) - len(shown)} more"
+        if room.cursor is not None:
+            more = f"{shown.start + 1} to {shown.stop} of {len(rows)}"
+        lines.append(_led(Content.styled(more, MUTED), " ", room))
+    return Content("\n").join(lines)
+
+
+def visible(rows: int, room: Room) -> range:
+    """The rows of a table that its height shows, the cursor's among them."""
+    fits = max(1, room.height - 1)
+    if rows <= fits:
+        return range(rows)
+    fits = max(1, fits - 1)  # a line says what is not there
+    first = max(0, min(rows - fits, (room.cursor or 0) - fits // 2))
+    return range(first, first + fits)
+
+
+def _led(line: Content, sign: str, room: Room) -> Content:
+    shown = line.truncate(room.width, ellipsis=True)
+    return Content.assemble(sign, shown) if room.has_lead else shown
+
+
+def lines_of(lines: Sequence[str | Content], room: Room, style: str = "") -> Content:
+    """Lines of text from anywhere, cut to the room; a drawing's own lines as well."""
+    shown = [
+        Content.styled(one_line(line, room.width), style)
+        if isinstance(line, str)
+        else line
+        for line in lines[: max(1, room.height)]
+    ]
+    return Content("\n").join(_led(line, " ", room) for line in shown)
+
+
+SHOWN = 1_000_000
+"""Characters of a text that a screen shows; nobody scrolls further."""
+_CHUNK = 2_000
+"""Characters made harmless at once."""
+_LONGEST = 8
+"""Characters that stand for one at most, such as `<E0100>`."""
+
+
+class WrappedLine(NamedTuple):
+    """What stands on one line of the screen."""
+
+    text: str
+    first: str  #: the first character of the line that this is a piece of
+
+
+def wrapped(text: str, cells: int) -> Iterator[WrappedLine]:
+    """*text* in harmless lines of at most *cells* cells, two at least.
+
+    Nothing is lost up to `SHOWN` characters; what is cut is counted in a last line.
+    """
+    cells = max(2, cells)
+    begin, end = 0, min(len(text), SHOWN)
+    while begin <= end:
+        newline = text.find("\n", begin, end)
+        after = end if newline < 0 else newline
+        line = text[begin:after].removesuffix("\r")
+        first = line[:1]
+        for piece in _broken(line, cells):
+            yield WrappedLine(piece, first)
+        begin = after + 1
+    if len(text) > SHOWN:
+        cut = len(text) - SHOWN
+        yield from wrapped(f"… {cut:,} more characters: w writes all of them", cells)
+
+
+def _broken(line: str, cells: int) -> Iterator[str]:
+    """*line* in pieces, after a blank where there is one in the second half."""
+    rest = ""
+    for begin in range(0, len(line), _CHUNK):
+        chunk = line[begin : begin + _CHUNK]
+        rest += printable(chunk, line=_CHUNK * _LONGEST)
+        at = 0
+        while (end := _end(rest, at, cells)) < len(rest):
+            at_blank = rest.rfind(" ", at + (end - at) // 2, end) + 1
+            end = at_blank or end
+            yield rest[at:end]
+            at = end
+        rest = rest[at:]
+    yield rest
+
+
+def _end(safe: str, at: int, cells: int) -> int:
+    """Where a line that begins at *at* ends, if nothing but its width counts."""
+    window = safe[at : at + _DENSITY * cells]
+    return at + (cells if window.isascii() else len(fitting(window, cells)))
+
+
+RowT = TypeVar("RowT")
+
+COLUMN_GAP = 2
+"""Cells between two columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn(Generic[RowT]):
+    """One column; its texts may hold anything, the table makes them harmless."""
+
+    title: str
+    width: int  #: cells; of a column that grows: at least so many
+    text: Callable[[RowT], str]
+    tone: Callable[[RowT], str] | None = None  #: a colour of the table, such as failed
+    is_right: bool = False  #: figures
+    grows: bool = False  #: takes what the others leave
+    drops: int = 0  #: where room is scarce the highest go first; 0 stays
+
+
+def fitted(columns: Sequence[TableColumn[RowT]], width: int) -> list[TableColumn[RowT]]:
+    """The columns that *width* cells have room for, with their final widths.
+
+    Those that may go do, the highest `drops` first; what is left over is given to the
+    column that grows.
+    """
+    kept = list(columns)
+    while _needed(kept) > width:
+        least = max(kept, key=lambda column: column.drops, default=None)
+        if least is None or not least.drops:
+            break
+        kept.remove(least)
+    spare = max(0, width - _needed(kept))
+    growing = sum(column.grows for column in kept)
+    return [
+        replace(column, width=column.width + spare // growing)
+        if column.grows
+        else column
+        for column in kept
+    ]
+
+
+def _needed(columns: Sequence[TableColumn[RowT]]) -> int:
+    return sum(column.width for column in columns) + COLUMN_GAP * max(
+        0, len(columns) - 1
+    )

@@ -1,0 +1,344 @@
+"""Renders a run over time, and the job's headline metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from store.read.history import BucketRow
+from tui.render.charts import PlotAxis, plot
+from tui.render.format import UNKNOWN, amount, count, duration, money
+from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, one_line, table_lines
+from tui.render.sentences import utc
+from tui.sources.headline import Headline, HeadlineMetric, HeadlineProgress
+from tui.sources.history import US_PER_MINUTE, HistoryColumn, RunHistory, RunMark
+
+_S_PER_MINUTE = 60
+_MINUTES_PER_HOUR = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartedHistory:
+    """A run's history, and the column that is read off; None: the last one."""
+
+    history: RunHistory
+    cursor: int | None
+    is_priced: bool  #: whether the price of every answer is known
+
+    @property
+    def column(self) -> HistoryColumn | None:
+        """The column that is read off."""
+        columns = self.history.columns
+        if not columns:
+            return None
+        return columns[-1 if self.cursor is None else self.cursor]
+
+    @cached_property
+    def flags(self) -> Mapping[int, list[RunMark]]:
+        """What happened to the run itself, by the position of its column."""
+        found: dict[int, list[RunMark]] = {}
+        columns = self.history.columns
+        for each in self.history.happenings if columns else ():
+            minute = each.at_us // US_PER_MINUTE
+            position = (minute - columns[0].first) // self.history.width
+            if 0 <= position < len(columns):
+                found.setdefault(position, []).append(each)
+        return found
+
+    def flag_beside(self, by: int) -> int | None:
+        """The nearest column with one, later (1) or earlier (-1); None: no further."""
+        here = len(self.history.columns) if self.cursor is None else self.cursor
+        beside = [at for at in self.flags if (at - here) * by > 0]
+        return min(beside, key=lambda at: abs(at - here), default=None)
+
+    @cached_property
+    def axis(self) -> PlotAxis:
+        """The columns as an axis."""
+        return PlotAxis(
+            first=self.history.columns[0].first,
+            width=self.history.width,
+            count=len(self.history.columns),
+            cursor=self.cursor,
+            flagged=frozenset(self.flags),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One figure over time."""
+
+    name: str
+    title: str  #: with its unit
+    value: Callable[[HistoryColumn], float | None]  #: None: a gap, or not known
+    figure: Callable[[float | None], str]
+    ceiling: Callable[[HistoryColumn], float | None] | None = None
+    unit: str = ""  #: behind the figure, where it is read off
+    lead: str = ""  #: before it
+
+    def told(self, column: HistoryColumn) -> str:
+        """Its figure in a column, for a line of all figures."""
+        value = self.figure(self.value(column))
+        if self.ceiling is not None and (limit := self.ceiling(column)) is not None:
+            value = f"{value} of {self.figure(limit)}"
+        return f"{self.lead}{value}{self.unit}"
+
+
+def _rate(of: Callable[[BucketRow], float]) -> Callable[[HistoryColumn], float | None]:
+    """What happened in a minute in which a process was at work, on average."""
+
+    def rate(column: HistoryColumn) -> float | None:
+        if not column.lived:
+            return None
+        return of(column.row) / column.lived if column.row is not None else 0.0
+
+    return rate
+
+
+def _in_flight(column: HistoryColumn) -> float | None:
+    return column.in_flight if column.lived else None
+
+
+def _limit(column: HistoryColumn) -> float | None:
+    return column.limit if column.lived else None
+
+
+COST = "cost"
+SERIES = (
+    Series(
+        name="goodput",
+        title="tasks completed a minute",
+        value=_rate(lambda row: row.succeeded),
+        figure=amount,
+        lead="done ",
+        unit="/min",
+    ),
+    Series(
+        name="retries",
+        title="attempts retried a minute",
+        value=_rate(lambda row: row.retried),
+        figure=amount,
+        lead="retried ",
+        unit="/min",
+    ),
+    Series(
+        name="tokens-in",
+        title="input tokens a second",
+        value=_rate(lambda row: row.tokens_in / _S_PER_MINUTE),
+        figure=amount,
+        lead="in ",
+        unit="/s",
+    ),
+    Series(
+        name="tokens-out",
+        title="output tokens a second",
+        value=_rate(lambda row: row.tokens_out / _S_PER_MINUTE),
+        figure=amount,
+        lead="out ",
+        unit="/s",
+    ),
+    Series(
+        name=COST,
+        title="cost an hour, at this rate",
+        value=_rate(lambda row: row.cost_usd * _MINUTES_PER_HOUR),
+        figure=money,
+        unit="/h",
+    ),
+    Series(
+        name="in-flight",
+        title="calls in flight; the line: how many may be",
+        value=_in_flight,
+        ceiling=_limit,
+        figure=amount,
+        lead="in flight ",
+    ),
+)
+"""In the order that the eye goes through them: what comes out, in, and why not more."""
+
+
+def chart(series: Series, course: ChartedHistory, room: Room) -> Content:
+    """A figure's course, or why there is none."""
+    columns = course.history.columns
+    values = [series.value(column) for column in columns]
+    said = _emptiness(series, course, values)
+    if said:
+        return Content.styled(one_line(said, room.width * max(1, room.height)), MUTED)
+    limit = series.ceiling
+    ceiling = [] if limit is None else [limit(column) for column in columns]
+    return plot(values, course.axis, room, series.figure, ceiling)
+
+
+def _emptiness(
+    series: Series, course: ChartedHistory, values: Sequence[float | None]
+) -> str:
+    history = course.history
+    if history.is_before_first_minute:
+        return "No whole minute is over yet: the charts begin with the first."
+    if series.name == COST and not course.is_priced:
+        return (
+            "The price of an answer is unknown, so no cost an hour can be told: see "
+            "'siftlog models'."
+        )
+    if all(value is None for value in values):
+        if any(column.lived for column in history.columns):
+            return (
+                "Calls in flight cannot be told from the log where the response cache "
+                "answered, or calls were ended: see the Run screen for those of now."
+            )
+        return "No process worked on the run in this window: z shows a longer one."
+    return ""
+
+
+def figures(course: ChartedHistory, width: int) -> str:
+    """All figures of the column that is read off, on a line."""
+    column = course.column
+    if column is None:
+        return ""
+    if not column.lived:
+        return "no process worked on the run"
+    told = [
+        series.told(column) if series.name != COST or course.is_priced else "cost ?"
+        for series in SERIES
+    ]
+    line = " · ".join(told)
+    return line if len(line) <= width else "  ".join(told)
+
+
+def moment(course: ChartedHistory) -> str:
+    """When that column was, and what happened to the run then, or last before."""
+    column = course.column
+    if column is None:
+        return ""
+    begin, end = (
+        utc(minute * US_PER_MINUTE)
+        for minute in (column.first, column.first + course.history.width)
+    )
+    same = "" if begin[:10] == end[:10] else end[:10] + " "
+    when = f"{begin[:10]} {begin[11:16]}–{same}{end[11:16]} UTC"
+    position = (
+        len(course.history.columns) - 1 if course.cursor is None else course.cursor
+    )
+    here = course.flags.get(position, [])
+    said = [f"{utc(each.at_us)[11:19]} {each.said}" for each in here]
+    if not said:
+        before = [at for at in course.flags if at < position]
+        if before:
+            each = course.flags[max(before)][-1]
+            said = [f"last before: {utc(each.at_us)[11:19]} {each.said}"]
+    return " · ".join([when, *said])
+
+
+_INTERVAL = 17
+_N = 7
+_VALUE = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlineMoment:
+    """The headline as far as it is known, at a moment."""
+
+    reckoning: HeadlineProgress
+    now_s: float  #: by the clock of the reckoning
+
+
+def headline(standing: HeadlineMoment, room: Room) -> Content:
+    """A line of what it is made of, and a table of metrics."""
+    # a table leaves a cell free at its left, where others have a cursor
+    room = replace(room, width=room.width - 1)
+    said = _aside(provenance(standing), room)
+    found = standing.reckoning.headline
+    if found is None:
+        return said
+    if not found.metrics:
+        return said + Content("\n The job names no metric to look at first.")
+    columns = _columns(found, room.width)
+    cells = _CELLS[: len(columns)]
+    rows = [[cell(each) for cell in cells] for each in found.metrics]
+    fits = max(1, room.height - 2)
+    lines = [said, table_lines(columns, rows[:fits], replace(room, height=fits + 1))]
+    if len(rows) > fits:
+        lines[1] = table_lines(columns, rows[: fits - 1], replace(room, height=fits))
+        more = f"and {len(rows) - fits + 1:,} more: siftlog score prints them all"
+        lines.append(_aside(more, room))
+    return Content("\n").join(lines)
+
+
+def _aside(words: str, room: Room) -> Content:
+    return Content.styled(f" {one_line(words, room.width)}", MUTED)
+
+
+def _columns(found: Headline, width: int) -> list[PanelColumn]:
+    """Names take what they need, and share what there is once that is too little."""
+    interval = "interval" if found.level is None else f"{found.level:.0%} interval"
+    figures = [
+        PanelColumn("value", _VALUE),
+        PanelColumn(interval, _INTERVAL),
+        PanelColumn("n", _N),
+    ]
+    space = (
+        width
+        - sum(column.width + len(PANEL_GAP) for column in figures)
+        - len(PANEL_GAP)
+    )
+    names, models, keys = (
+        max(cell_len(cell(each)) for each in found.metrics)
+        for cell in (_CELLS[0], _CELLS[1], _CELLS[-1])
+    )
+    model = max(len("model"), min(models, max(space - names, space // 2)))
+    metric = max(len("metric"), min(names, space - model))
+    columns = [
+        PanelColumn("metric", metric, is_right=False),
+        PanelColumn("model", model, is_right=False),
+        *figures,
+    ]
+    # keys stand behind all else, where they fit
+    is_named = any(each.name for each in found.metrics)
+    if is_named and space - metric - model >= keys + len(PANEL_GAP):
+        columns.append(PanelColumn("key", keys, is_right=False))
+    return columns
+
+
+def provenance(standing: HeadlineMoment) -> str:
+    """Of how many tasks, up to which event, how old; or what stands in its way."""
+    reckoning, parts = standing.reckoning, []
+    found = reckoning.headline
+    if found is not None and reckoning.known_s is not None:
+        so_far = "so far, " if found.is_partial else ""
+        age = duration(standing.now_s - reckoning.known_s)
+        parts.append(
+            f"{so_far}of {count(found.ended)} ended tasks, as of event "
+            f"{count(found.seq)}, computed {age} ago"
+        )
+    if reckoning.is_busy and reckoning.began_s is not None:
+        parts.append(f"computing for {duration(standing.now_s - reckoning.began_s)}")
+    elif reckoning.failure:
+        # first: where there is little room, it is what a person has to know
+        parts.insert(0, f"not computed: {reckoning.failure}; r tries again")
+    elif found is None:
+        parts.append("not computed yet: r does")
+    return " · ".join(parts)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:,}" if value == int(value) and abs(value) > 1 else f"{value:.4f}"
+
+
+def _interval(metric: HeadlineMetric) -> str:
+    if metric.lo is None and metric.hi is None:
+        return UNKNOWN
+    return f"{_figure(metric.lo)}–{_figure(metric.hi)}"
+
+
+_CELLS: Sequence[Callable[[HeadlineMetric], str]] = (
+    lambda metric: metric.name or metric.path,
+    lambda metric: metric.model,
+    lambda metric: _figure(metric.value),
+    _interval,
+    lambda metric: count(metric.n),
+    lambda metric: metric.path,
+)

@@ -1,0 +1,224 @@
+"""Renders the models of a run: limits, their use, what holds the run back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from store.fold_state import US_PER_S
+from store.read.live import MinuteRow
+from store.read.status import ObservedLimits
+from store.task import TaskState
+from tui.render.charts import bar
+from tui.render.format import UNKNOWN, duration, percent, tight
+from tui.render.layout import PANEL_GAP, PanelColumn, Room, clip, lines_of, table_lines
+from tui.sources.run_snapshot import US_PER_MINUTE, RunSnapshot
+
+
+def term(key: str, value: str) -> str:
+    r"""A term of the filter language of `store.query`.
+
+    A name with a quote in it cannot be written there: every value of the key stands
+    for it.
+
+    >>> term("stage", "ask"), term("err", "two words")
+    ('stage:ask', 'err:"two words"')
+    """
+    if '"' in value or not value:
+        return f"{key}:*"
+    is_plain = value.isprintable() and not any(map(str.isspace, value))
+    return f"{key}:{value}" if is_plain else f'{key}:"{value}"'
+
+
+FULL = 0.95
+"""Share of a limit from which on it is what holds a model back."""
+BAR, LONGEST = 3, 10
+"""The shortest bar, and the longest."""
+NARROW = 52
+"""Cells below which refusals have no column."""
+_WIDTHS = {"in flight": 9, "req/min": 9, "tok/min": 7, "429/m": 5, "next in": 7}
+REFUSED = "RateLimited"
+"""The class of `runner.errors` that a status 429 becomes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitUse:
+    """How much of a limit is used."""
+
+    used: float | None  #: None: no whole minute is over, or nobody works
+    limit: float | None  #: None: there is no limit
+
+    @property
+    def share(self) -> float | None:
+        """0 to 1, or above for a moment; None where one of them is not known."""
+        return self.used / self.limit if self.limit and self.used is not None else None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is what holds back."""
+        return self.share is not None and self.share >= FULL
+
+    def said(self, width: int, *, has_share: bool = False) -> str:
+        """What is used of how much; an exclamation mark where it holds back."""
+        sign = "!" if self.is_full else " " if self.limit else ""
+        if has_share and self.limit:
+            return f"{percent(self.share)}{sign}"
+        used = tight(self.used)
+        text = f"{used}/{tight(self.limit)}{sign}" if self.limit else used
+        return text if len(text) <= width else f"{used}{sign}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """One model, over all stages."""
+
+    model: str
+    name: str  #: without its provider where that leaves it distinct
+    calls: LimitUse
+    requests: LimitUse  #: a minute
+    tokens: LimitUse  #: a minute
+    refused: int | None  #: in the last whole minute; None: not known
+    wait_s: float | None  #: its endpoint asks to be left alone for so long
+
+
+def model_rows(snapshot: RunSnapshot) -> list[ModelRow]:
+    """The models that tasks are planned for."""
+    limits = {seen.model: seen for seen in snapshot.status.limits}
+    minute = last_minute(snapshot)
+    is_known = snapshot.rate is not None
+    refused = _refused(snapshot) if is_known else None
+    rows = []
+    for model, name in names_of(snapshot).items():
+        seen = limits.get(model)
+        running = sum(
+            lane.states.get(TaskState.RUNNING, 0)
+            for lane in snapshot.status.lanes
+            if lane.model == model
+        )
+        used = [row for row in minute if row.model == model]
+        requests = sum(row.started for row in used) if is_known else None
+        tokens = sum(row.tokens_in + row.tokens_out for row in used)
+        rows.append(
+            ModelRow(
+                model=model,
+                name=name,
+                calls=LimitUse(used=running, limit=seen.concurrency if seen else None),
+                requests=LimitUse(used=requests, limit=seen.rpm if seen else None),
+                tokens=LimitUse(
+                    used=tokens if is_known else None,
+                    limit=seen.tpm if seen else None,
+                ),
+                refused=None if refused is None else refused.get(model, 0),
+                wait_s=_wait_s(snapshot, seen),
+            )
+        )
+    return rows
+
+
+def model_goals(snapshot: RunSnapshot) -> list[str]:
+    """The filter of each row."""
+    return [term("model", model) for model in names_of(snapshot)]
+
+
+def models(snapshot: RunSnapshot, room: Room) -> Content:
+    """A row for each model."""
+    found = model_rows(snapshot)
+    if not found:
+        return lines_of(["No model has been asked yet."], room)
+    longest = max(len("model"), *(len(row.name) for row in found))
+    widths = dict(_WIDTHS)
+    if room.width < NARROW:
+        del widths["429/m"]
+    space = room.width - sum(width + len(PANEL_GAP) for width in widths.values())
+    name = PanelColumn("model", max(6, min(longest, space)), is_right=False)
+    # three bars, each a cell before its figures; too short ones are left out
+    bars = min(LONGEST, (space - name.width) // 3 - 1)
+    bars = bars if bars >= BAR else 0
+    lead = bars + 1 if bars else 0
+    barred = {"in flight", "req/min", "tok/min"}
+    columns = [
+        name,
+        *(
+            PanelColumn(head, width + (lead if head in barred else 0))
+            for head, width in widths.items()
+        ),
+    ]
+    rows: list[list[str | Content]] = []
+    for row in found:
+        cells: list[str | Content] = [clip(row.name, name.width)]
+        for use, head in (
+            (row.calls, "in flight"),
+            (row.requests, "req/min"),
+            (row.tokens, "tok/min"),
+        ):
+            said = use.said(widths[head], has_share=head == "tok/min")
+            cells.append(_barred(use, said.rjust(widths[head]), bars, room))
+        if "429/m" in widths:
+            cells.append(tight(row.refused))
+        cells.append(duration(row.wait_s) if row.wait_s else UNKNOWN)
+        rows.append(cells)
+    return table_lines(columns, rows, room)
+
+
+def _barred(use: LimitUse, said: str, width: int, room: Room) -> Content:
+    """A bar and its figures; both in the colour of a warning where they are full."""
+    style = "$state-waiting bold" if use.is_full else ""
+    if not width:
+        return Content.styled(said, style)
+    drawn = " " * width if use.share is None else bar(use.share, width, room.glyphs)
+    tone = "$state-waiting" if use.is_full else "$state-done"
+    return Content.assemble((drawn, tone), " ", (said, style))
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """Models by name, without their providers where that leaves them distinct.
+
+    >>> short_names(["openai/m", "openai/n"])
+    {'openai/m': 'm', 'openai/n': 'n'}
+    """
+    names = list(dict.fromkeys(models))
+    short = {name: name.rpartition("/")[2] for name in names}
+    return short if len(set(short.values())) == len(names) else {n: n for n in names}
+
+
+def names_of(snapshot: RunSnapshot) -> dict[str, str]:
+    """What the run's models are called on the screen."""
+    return short_names(lane.model for lane in snapshot.status.lanes)
+
+
+def limited_by(snapshot: RunSnapshot) -> str:
+    """What holds the run back at present, in a few words; empty where nothing does."""
+    rows = model_rows(snapshot)
+    for row in rows:
+        for name, use in (("tokens/min", row.tokens), ("requests/min", row.requests)):
+            if use.is_full:
+                return f"{name} of {row.name}"
+    full = next((row for row in rows if row.calls.is_full), None)
+    return f"calls at a time of {full.name}" if full else ""
+
+
+def last_minute(snapshot: RunSnapshot) -> list[MinuteRow]:
+    """The last minute that is over."""
+    last = snapshot.now_us // US_PER_MINUTE - 1
+    return [row for row in snapshot.facts.minutes if row.t == last]
+
+
+def _refused(snapshot: RunSnapshot) -> dict[str, int] | None:
+    """Answers of status 429 in the last minute that is over, by model."""
+    if snapshot.facts.failures is None:
+        return None
+    last = snapshot.now_us // US_PER_MINUTE - 1
+    found: dict[str, int] = {}
+    for row in snapshot.facts.failures:
+        if row.t == last and row.error == REFUSED:
+            found[row.model] = found.get(row.model, 0) + row.n
+    return found
+
+
+def _wait_s(snapshot: RunSnapshot, seen: ObservedLimits | None) -> float | None:
+    until_us = seen.paused_until_us if seen else None
+    if until_us is None or until_us <= snapshot.now_us:
+        return None
+    return (until_us - snapshot.now_us) / US_PER_S

@@ -1,0 +1,290 @@
+"""Renders progress: stages, goodput, latencies, cost, oldest calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from textual.content import Content
+
+from store.fold_state import US_PER_S
+from store.read.forecast import StageForecast
+from store.read.history import RecentLatencies
+from store.read.live import AT_WORK, Latencies
+from store.task import TaskState
+from tui.render.charts import bar, course
+from tui.render.format import (
+    UNKNOWN,
+    amount,
+    count,
+    duration,
+    latency,
+    money,
+    percent,
+    task_name,
+    tight,
+)
+from tui.render.layout import MUTED, PANEL_GAP, PanelColumn, Room, lines_of, table_lines
+from tui.render.models import names_of, short_names, term
+from tui.sources.run_snapshot import ENDED, RunSnapshot
+
+BAR = 4
+"""The shortest bar."""
+LONGEST = 24
+ROOMY_STAGES = 80
+"""Cells from which on columns keep two cells' distance."""
+_NEXT = 9
+_FIGURES = (
+    ("run", 4, TaskState.RUNNING, "$state-running"),
+    ("queued", 7, TaskState.QUEUED, "$state-queued"),
+    ("retry", 5, TaskState.WAITING, "$state-waiting"),
+    ("fail", 5, TaskState.FAILED, "$state-failed"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRow:
+    """One stage, over all its models."""
+
+    stage: str
+    states: Mapping[TaskState, int]
+    left: int  #: follow-ups that are not planned yet included, where they are foretold
+    told: StageForecast | None
+    retry_s: float | None  #: until its next retry is due
+
+    @property
+    def share(self) -> float:
+        """How much of what is planned has ended, 0 to 1."""
+        asked = sum(self.states.values()) - self.states[TaskState.SKIPPED]
+        ended = self.states[TaskState.COMPLETED] + self.states[TaskState.FAILED]
+        return ended / asked if asked else 1.0
+
+    @property
+    def eta(self) -> str:
+        """When it ends, or why that is not known."""
+        if self.told is None or not self.left:
+            return UNKNOWN
+        if self.told.seconds is None:
+            return f"need {self.told.needs}"
+        return duration(self.told.seconds.expected)
+
+
+def stage_rows(snapshot: RunSnapshot) -> list[StageRow]:
+    """The stages, in the order of the log."""
+    by_stage: dict[str, dict[TaskState, int]] = {}
+    for lane in snapshot.status.lanes:
+        states = by_stage.setdefault(lane.stage, defaultdict(int))
+        for state, n in lane.states.items():
+            states[state] += n
+    told = snapshot.forecast.stages if snapshot.forecast else ()
+    forecasts = {stage.stage: stage for stage in told}
+    due = _due(snapshot)
+    rows = []
+    for stage, states in by_stage.items():
+        known = forecasts.get(stage)
+        open_ = sum(n for state, n in states.items() if state.is_open)
+        rows.append(
+            StageRow(
+                stage=stage,
+                states=states,
+                left=known.left if known else open_,
+                told=known,
+                retry_s=due.get(stage),
+            )
+        )
+    return rows
+
+
+def _due(snapshot: RunSnapshot) -> dict[str, float]:
+    """Seconds until the next retry of each stage; overdue ones wait for a slot."""
+    due: dict[str, float] = {}
+    for (stage, _), at_us in snapshot.facts.retries.items():
+        seconds = max(0.0, (at_us - snapshot.now_us) / US_PER_S)
+        due[stage] = min(seconds, due.get(stage, seconds))
+    return due
+
+
+def stage_goals(snapshot: RunSnapshot) -> list[str]:
+    """The filter of each row."""
+    return [term("stage", row.stage) for row in stage_rows(snapshot)]
+
+
+def stages(snapshot: RunSnapshot, room: Room) -> Content:
+    """A row for each stage."""
+    found = stage_rows(snapshot)
+    if not found:
+        return lines_of(["Nothing is planned yet."], room)
+    gap = PANEL_GAP if room.width >= ROOMY_STAGES else " "
+    longest = max(len("stage"), *(len(row.stage) for row in found))
+    left, ending, done = (
+        PanelColumn("left", 7),
+        PanelColumn("ETA", 8),
+        PanelColumn("done", 5),
+    )
+    figures = [PanelColumn(head, width) for head, width, *_ in _FIGURES]
+    fixed = (done, *figures, left, ending)
+    used = sum(len(gap) + column.width for column in fixed)
+    space = room.width - used
+    name = PanelColumn("stage", max(6, min(longest, space)), is_right=False)
+    space -= name.width + 2 * len(gap)
+    # the time to the next retry comes first, then a bar that can still be read
+    has_next = space >= _NEXT + len(gap) + BAR
+    bars = PanelColumn(
+        "", min(LONGEST, space - (_NEXT if has_next else 0)), is_right=False
+    )
+    has_bar = bars.width >= BAR
+    at_retry = 3 + has_bar + 2
+    columns = [name, *([bars] if has_bar else []), done, *figures, left, ending]
+    if has_next:
+        columns.insert(at_retry, PanelColumn("next in", _NEXT - len(gap)))
+    rows: list[list[str | Content]] = []
+    for row in found:
+        cells: list[str | Content] = [row.stage]
+        if has_bar:
+            drawn = bar(row.share, bars.width, room.glyphs)
+            cells.append(Content.styled(drawn, "$state-done"))
+        cells.append(percent(row.share))
+        cells += [
+            figure(row.states[state], width, style)
+            for _, width, state, style in _FIGURES
+        ]
+        cells += [tight(row.left, left.width), row.eta]
+        if has_next:
+            due = "now" if row.retry_s == 0 else duration(row.retry_s)
+            cells.insert(at_retry, due)
+        rows.append(cells)
+    return table_lines(columns, rows, room, gap)
+
+
+def figure(n: int, width: int, style: str) -> Content:
+    """A count of tasks; none of them is told without colour."""
+    text = tight(n, width).rjust(width)
+    return Content.styled(text, style if n else "$state-queued")
+
+
+ROOMY_GOODPUT = 40
+"""Cells from which on a latency has room for minutes."""
+WHERE = 16
+"""The shortest column for both a stage and a model."""
+
+
+def goodput(snapshot: RunSnapshot, room: Room) -> Content:
+    """Tasks completed a minute: lately, at best, and over the last hour."""
+    window, best = snapshot.recent_minutes, snapshot.facts.best
+    share = "" if snapshot.of_best is None else f", {percent(snapshot.of_best)} of best"
+    if snapshot.rate is None:
+        lines: list[str | Content] = [_why_not(snapshot)]
+    else:
+        lines = [f"{amount(snapshot.rate)}, last {window} min{share}"]
+    if room.height > len(lines) + 2:
+        lines.append(f"best 10 min {amount(best)}")
+    if room.height > len(lines) + 1:
+        drawn = course(snapshot.course, room.width, room.glyphs)
+        lines.append(Content.styled(drawn, "$state-done"))
+    tokens_in = sum(row.tokens_in for row in snapshot.recent)
+    tokens_out = sum(row.tokens_out for row in snapshot.recent)
+    is_known = snapshot.rate is not None
+    lines.append(
+        f"tokens/s  in {amount(_a_second(tokens_in, window) if is_known else None)}"
+        f"  out {amount(_a_second(tokens_out, window) if is_known else None)}"
+    )
+    return lines_of(lines, room)
+
+
+def _why_not(snapshot: RunSnapshot) -> str:
+    """Why there is no rate."""
+    if snapshot.is_ended:
+        return "no process works on it"
+    return "no whole minute yet" if snapshot.state in AT_WORK else "nothing is started"
+
+
+def _a_second(n: int, minutes: int) -> float | None:
+    return n / (60 * minutes) if minutes else None
+
+
+def latencies(snapshot: RunSnapshot, room: Room) -> Content:
+    """Percentiles of the models' answers: the latest, or all once it has ended."""
+    answers = snapshot.facts.answers
+    found: Sequence[RecentLatencies | Latencies] = snapshot.facts.latencies
+    window = "of all answers"
+    if answers is not None and answers.n and snapshot.state not in ENDED:
+        found = answers.models
+        window = f"of the last {count(answers.n)} answers ({duration(answers.seconds)})"
+    if not found:
+        return lines_of(["No answer has arrived yet."], room)
+    width = 8 if room.width >= ROOMY_GOODPUT else 6
+    figures = [PanelColumn(head, width) for head in ("p50", "p95", "p99")]
+    names = short_names(each.model for each in found)
+    space = room.width - sum(column.width + len(PANEL_GAP) for column in figures)
+    longest = max(map(len, names.values()))
+    name = PanelColumn("model", max(5, min(longest, space)), is_right=False)
+    rows = [
+        [
+            names[each.model],
+            latency(each.p50_ms),
+            latency(each.p95_ms),
+            latency(each.p99_ms),
+        ]
+        for each in found
+    ]
+    if room.height <= len(rows) + 1:
+        return table_lines([name, *figures], rows, room)
+    above = replace(room, height=room.height - 1)
+    drawn = table_lines([name, *figures], rows, above)
+    return Content.assemble(drawn, "\n", lines_of([window], room, MUTED))
+
+
+def cost(snapshot: RunSnapshot, room: Room) -> Content:
+    """What was spent, at what rate, and what it comes to."""
+    status, hourly = snapshot.status, snapshot.present.cost_an_hour
+    budget, spent = status.budget_usd, status.cost_usd
+    lines = [f"{money(spent)} spent"]
+    if hourly is not None:
+        window = f"last {snapshot.recent_minutes} min"
+        lines = [f"{money(spent)} · {money(hourly)}/h, {window}"]
+    projected = snapshot.comes_to_usd
+    if projected is not None:
+        high = "?" if projected.high is None else money(projected.high)
+        lines.append(
+            f"comes to {money(projected.expected)} ({money(projected.low)}–{high})"
+        )
+    if budget and spent is not None:
+        mark = None if projected is None else projected.expected / budget
+        shown = bar(spent / budget, max(1, room.width - 14), room.glyphs, mark)
+        lines.append(f"{shown} of {money(budget)}")
+    if status.possible_usd:
+        lines.append(f"up to {money(status.possible_usd)} more, billed or not")
+    return lines_of(lines, room)
+
+
+def oldest(snapshot: RunSnapshot, room: Room) -> Content:
+    """The calls that have been out longest."""
+    if not snapshot.facts.oldest:
+        return lines_of(["No call is under way."], room)
+    names = names_of(snapshot)
+    columns = [
+        PanelColumn("task", 9, is_right=False),
+        PanelColumn("for", 8),
+        PanelColumn("try", 3),
+        PanelColumn("where", max(0, room.width - 26), is_right=False),
+    ]
+    # the model says more of a slow call than the stage does
+    is_narrow = columns[-1].width < WHERE
+    rows = [
+        [
+            task_name(call.task),
+            duration(snapshot.age_s(call.since_us)),
+            str(call.attempt),
+            ("" if is_narrow else f"{call.stage} ")
+            + names.get(call.model, call.model)
+            + (f" after {call.error}" if call.error else ""),
+        ]
+        for call in snapshot.facts.oldest
+    ]
+    return table_lines(columns, rows, room)
+
+
+def oldest_goals(snapshot: RunSnapshot) -> list[str]:
+    """The filter of each row."""
+    return [task_name(call.task) for call in snapshot.facts.oldest]

@@ -1,0 +1,211 @@
+"""Describes a run in words, for a line as for a screen.
+
+Every state that a person may have to act upon has a sentence with the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from store.fold_state import US_PER_S
+from store.printable import printable
+from store.read.forecast import ForecastInterval
+from tui.render.format import UNKNOWN, count, duration, money
+from tui.sources.run_snapshot import RunSnapshot
+
+
+def utc(at_us: int) -> str:
+    """A moment to the second, in UTC.
+
+    >>> utc(1_767_225_600_000_000)
+    '2026-01-01T00:00:00Z'
+    """
+    moment = datetime.fromtimestamp(at_us // US_PER_S, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def age(snapshot: RunSnapshot, held: RunSnapshot | None) -> str:
+    """How old what is shown is.
+
+    Args:
+        snapshot: what was seen last.
+        held: what is shown instead; None: nothing is held.
+    """
+    if held is None:
+        seen = f"event {count(snapshot.status.last_seq)}"
+        return f"{seen} · as of {utc(snapshot.now_us)[11:19]} UTC"
+    seconds = (snapshot.now_us - held.now_us) / US_PER_S
+    missed = snapshot.status.last_seq - held.status.last_seq
+    return f"FROZEN {duration(seconds)}, {missed:,} events since: space goes on"
+
+
+def sentence(snapshot: RunSnapshot) -> str:
+    """What the run's state means and what to do about it; empty where all is well."""
+    return _SENTENCES.get(snapshot.state, _nothing)(snapshot)
+
+
+def farewell(snapshot: RunSnapshot | None) -> str:
+    """What is said to somebody who leaves: that the run does not."""
+    if snapshot is None or snapshot.is_ended:
+        return ""
+    return f"Detached; {printable(snapshot.status.run_id)} goes on."
+
+
+def eta(snapshot: RunSnapshot, to: str = "–") -> str:
+    """When the run ends, with its interval, or why that cannot be said.
+
+    Args:
+        snapshot: the run.
+        to: stands between the ends of the interval.
+    """
+    forecast = snapshot.forecast
+    if forecast is None:
+        return UNKNOWN
+    if forecast.seconds is None:
+        return f"needs {forecast.needs:,} more" if forecast.needs else UNKNOWN
+    so_far = "" if snapshot.status.planning_exhausted else ", of what is planned"
+    return f"{span(forecast.seconds, duration, to)}{so_far}"
+
+
+def ending(snapshot: RunSnapshot) -> str:
+    """When a run ends, or how it stands instead, in as few words as a list has."""
+    instead = _ENDINGS.get(snapshot.state)
+    if instead is not None:
+        return instead(snapshot)
+    told = snapshot.forecast
+    if told is None or told.seconds is None:
+        return eta(snapshot)
+    high = "?" if told.seconds.high is None else duration(told.seconds.high)
+    return f"{duration(told.seconds.low)}–{high}"
+
+
+def _without_success(snapshot: RunSnapshot) -> str:
+    signs = snapshot.status.signs
+    return duration(snapshot.age_s(max(signs.success_us or 0, signs.phase_us)))
+
+
+def _took(snapshot: RunSnapshot) -> str:
+    ended_us = snapshot.status.signs.phase_us
+    return f"took {duration((ended_us - snapshot.created_us) / US_PER_S)}"
+
+
+def _ended(snapshot: RunSnapshot) -> str:
+    return f"ended {duration(snapshot.age_s(snapshot.status.signs.phase_us))} ago"
+
+
+_ENDINGS: Mapping[str, Callable[[RunSnapshot], str]] = {
+    "stalled": lambda seen: f"no success {_without_success(seen)}",
+    "paused": lambda seen: f"paused by {seen.status.signs.paused_by}",
+    "lost": lambda seen: f"silent {duration(seen.heartbeat_s)}",
+    "finished": _took,
+    "drained": _ended,
+    "budget_stop": _ended,
+    "cancelled": _ended,
+}
+
+
+def span(value: ForecastInterval, shown: Callable[[float], str], to: str = "–") -> str:
+    """An estimate and, in brackets, its interval."""
+    high = "?" if value.high is None else shown(value.high)
+    return f"{shown(value.expected)} ({shown(value.low)}{to}{high})"
+
+
+def spent(snapshot: RunSnapshot) -> str:
+    """What was spent, of what may be."""
+    budget = snapshot.status.budget_usd
+    said = money(snapshot.status.cost_usd)
+    return said if budget is None else f"{said} of {money(budget)}"
+
+
+def _nothing(snapshot: RunSnapshot) -> str:
+    """Of a run that goes on as it should."""
+    if not snapshot.status.tasks.planned:
+        return "nothing is planned yet"
+    held = " and ".join(map(str, snapshot.status.pauses))
+    lift = f"'siftlog resume {snapshot.status.run_id}' lifts it"
+    return f"paused in part: {held}; {lift}" if held else ""
+
+
+def _quiet(snapshot: RunSnapshot) -> str:
+    silence = snapshot.heartbeat_s
+    return "" if silence is None else f"no sign of life for {duration(silence)}"
+
+
+def _stalled(snapshot: RunSnapshot) -> str:
+    since = _without_success(snapshot)
+    failure, errors = snapshot.facts.last_failure, snapshot.facts.errors
+    if failure is None:
+        why = ""
+    elif failure.times > 1:
+        why = f", {failure.error} {failure.times:,} times in a row"
+    else:
+        n = sum(error.n for error in errors if error.error == failure.error)
+        why = f", last failure {failure.error} ({n:,} so far)"
+    return f"calls are made and none has succeeded for {since}{why}"
+
+
+def _lost(snapshot: RunSnapshot) -> str:
+    silence = duration(snapshot.heartbeat_s)
+    run = snapshot.status.run_id
+    if snapshot.is_alive:
+        return f"its process has not been heard of for {silence}, and is still there"
+    beat = snapshot.status.heartbeat
+    if snapshot.is_alive is None and beat is not None:
+        return (
+            f"not heard of for {silence}; it ran on {beat.host}: look there, or take "
+            f"the run up here with 'siftlog resume {run}'"
+        )
+    return f"its process is gone: take the run up again with 'siftlog resume {run}'"
+
+
+def _paused(snapshot: RunSnapshot) -> str:
+    by, run = snapshot.status.signs.paused_by, snapshot.status.run_id
+    held = snapshot.status.pauses
+    what = " and ".join(map(str, held)) or f"the run (by {by})"
+    return f"nothing is started: go on with 'siftlog resume {run}' · paused: {what}"
+
+
+def _draining(snapshot: RunSnapshot) -> str:
+    by = snapshot.status.signs.draining_by
+    return f"asked to end by {by}: calls under way are waited for"
+
+
+def _drained(snapshot: RunSnapshot) -> str:
+    why = snapshot.status.why or "it was asked to end"
+    return f"go on with 'siftlog resume {snapshot.status.run_id}' · {why}"
+
+
+def _budget_stop(snapshot: RunSnapshot) -> str:
+    run = snapshot.status.run_id
+    return (
+        f"the budget is reached: raise it with 'siftlog budget {run} --add USD', then "
+        f"'siftlog resume {run}'"
+    )
+
+
+def _cancelled(snapshot: RunSnapshot) -> str:
+    return f"cancelled by {snapshot.status.signs.phase_by}: open tasks were skipped"
+
+
+def _finished(snapshot: RunSnapshot) -> str:
+    n, run = snapshot.status.tasks.failed, snapshot.status.run_id
+    failed = f"{n:,} task{'s' if n != 1 else ''} failed"
+    if snapshot.status.imported:
+        return f"imported: the answers were made elsewhere, {failed} there"
+    if not n:
+        return "all tasks have ended"
+    return f"{failed}: ask again with 'siftlog retry {run}'"
+
+
+_SENTENCES: Mapping[str, Callable[[RunSnapshot], str]] = {
+    "quiet": _quiet,
+    "stalled": _stalled,
+    "lost": _lost,
+    "paused": _paused,
+    "draining": _draining,
+    "drained": _drained,
+    "budget_stop": _budget_stop,
+    "cancelled": _cancelled,
+    "finished": _finished,
+}

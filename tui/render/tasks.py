@@ -1,0 +1,285 @@
+"""Renders tasks: the columns of tasks and attempts, and the verdicts on a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from store.clock import Clock
+from store.events import AttemptAnswered, AttemptFailed
+from store.fold_state import US_PER_S
+from store.read.tasks import TaskOrder
+from store.scoring import Score, StoredVerdict
+from store.task import TaskState
+from tui.render.format import UNKNOWN, count, duration, latency, money, task_name
+from tui.render.glyphs import STATE_WORDS, Glyphs
+from tui.render.layout import TableColumn
+from tui.sources.tasks import AttemptLine, TaskDetail, TaskLine, TaskScoring
+
+_TONES = {
+    TaskState.QUEUED: "queued",
+    TaskState.RUNNING: "running",
+    TaskState.WAITING: "waiting",
+    TaskState.COMPLETED: "done",
+    TaskState.FAILED: "failed",
+    TaskState.SKIPPED: "queued",
+}
+
+TITLE_ORDERS = {
+    "task": TaskOrder.NUMBER,
+    "try": TaskOrder.MOST_TRIED,
+    "latency": TaskOrder.SLOWEST,
+    "cost": TaskOrder.DEAREST,
+    "when": TaskOrder.NEWEST,
+}
+"""How a click on a title sorts, where there is an order for it."""
+
+
+def state_words(line: TaskLine, glyphs: Glyphs) -> str:
+    """A task's state as a sign and a word."""
+    row = line.row
+    word = "held" if row.is_held else STATE_WORDS[row.state]
+    return f"{glyphs.states[row.state]} {word}"
+
+
+def ailment(line: TaskLine) -> str:
+    """What is wrong with a task, as its error or its reason; empty if nothing is."""
+    row = line.row
+    if row.state is TaskState.COMPLETED:
+        return f"unparsed: {row.reason}" if row.reason else ""
+    return row.error or row.reason or ""
+
+
+def task_columns(glyphs: Glyphs, clock: Clock) -> tuple[TableColumn[TaskLine], ...]:
+    """The columns of the tasks."""
+
+    def age(line: TaskLine) -> str:
+        if line.updated_us is None:
+            return UNKNOWN
+        return duration(max(0.0, (clock.now_us() - line.updated_us) / US_PER_S))
+
+    def tone(line: TaskLine) -> str:
+        return _TONES[line.row.state]
+
+    def cost(line: TaskLine) -> str:
+        return UNKNOWN if line.row.cost_usd is None else money(line.row.cost_usd)
+
+    return (
+        TableColumn(title="task", width=9, text=lambda line: task_name(line.row.task)),
+        TableColumn(
+            title="paper", width=14, text=lambda line: line.row.key, grows=True
+        ),
+        TableColumn(title="stage", width=8, text=lambda line: line.row.stage, drops=1),
+        TableColumn(title="model", width=11, text=lambda line: line.row.model, drops=6),
+        TableColumn(
+            title="state",
+            width=9,
+            text=lambda line: state_words(line, glyphs),
+            tone=tone,
+        ),
+        _figure("try", 3, lambda line: count(line.row.attempts), drops=4),
+        _figure("latency", 8, lambda line: latency(line.row.latency_ms), drops=2),
+        _figure("cost", 8, cost, drops=7),
+        TableColumn(
+            title="score", width=6, text=score, tone=_score_tone, is_right=True, drops=3
+        ),
+        TableColumn(title="error", width=10, text=_error, tone=_alarm, grows=True),
+        _figure("when", 8, age, drops=5),
+    )
+
+
+def score(line: TaskLine) -> str:
+    """How the latest scoring judged a task: a word, or how many of its verdicts."""
+    match line.score:
+        case None | Score(judged=0):
+            return UNKNOWN
+        case Score(judged=1, right=right):
+            return "right" if right else "wrong"
+        case Score(judged=judged, right=right):
+            return f"{right}/{judged}"
+
+
+def _score_tone(line: TaskLine) -> str:
+    match line.score:
+        case Score(judged=judged, right=right) if judged:
+            return "done" if right == judged else "waiting"
+        case _:
+            return "dim"
+
+
+def _error(line: TaskLine) -> str:
+    """The class or the reason alone: of a task that is done, why it is unparsed."""
+    return line.row.error or line.row.reason or ""
+
+
+def _alarm(line: TaskLine) -> str:
+    """The state's own colour; of a completed task an ailment is a warning."""
+    state = line.row.state
+    return "waiting" if state is TaskState.COMPLETED else _TONES[state]
+
+
+def _figure(
+    title: str, width: int, text: Callable[[TaskLine], str], *, drops: int
+) -> TableColumn[TaskLine]:
+    return TableColumn(title=title, width=width, text=text, is_right=True, drops=drops)
+
+
+def attempt_columns() -> tuple[TableColumn[AttemptLine], ...]:
+    """The columns of a task's attempts."""
+    return (
+        TableColumn(title="try", width=3, text=lambda line: count(line.row.attempt)),
+        TableColumn(title="UTC", width=8, text=_started, drops=5),
+        TableColumn(title="waited", width=8, text=_waited, is_right=True, drops=4),
+        TableColumn(title="took", width=8, text=_took, is_right=True),
+        TableColumn(title="in / out", width=13, text=_tokens, is_right=True, drops=2),
+        TableColumn(title="finish", width=7, text=_finish, drops=3),
+        TableColumn(title="outcome", width=15, text=_outcome, tone=_outcome_tone),
+        TableColumn(title="cost", width=8, text=_cost, is_right=True, drops=1),
+        TableColumn(title="why next", width=16, text=why_next, grows=True),
+    )
+
+
+def time_of_day(at_us: int) -> str:
+    """A moment to the second, in UTC.
+
+    >>> time_of_day(1_767_225_661_000_000)
+    '00:01:01'
+    """
+    seconds = at_us // US_PER_S
+    return f"{seconds // 3600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def why_next(line: AttemptLine) -> str:
+    """What led from an attempt to the next one, or why there is none."""
+    match line.row.outcome:
+        case AttemptAnswered(reask=str()):
+            return _with_fault("re-ask", line)
+        case AttemptAnswered() if line.row.unparsed is not None:
+            return _with_fault("final, not asked again", line)
+        case AttemptFailed() as failed:
+            return " · ".join(_after_failure(failed))
+        case None if line.is_lost:
+            return "its process ended before an answer"
+        case _:
+            return ""
+
+
+def _with_fault(what: str, line: AttemptLine) -> str:
+    return " · ".join(filter(None, (what, line.row.fault)))
+
+
+def _after_failure(failed: AttemptFailed) -> list[str]:
+    """The status, what the endpoint asked for, what was decided, and its words."""
+    said = [] if failed.status is None else [str(failed.status)]
+    if failed.retry_after_s is not None:
+        said.append(f"retry-after {duration(failed.retry_after_s)}")
+    is_final = failed.retry_in_s is None
+    said.append("final" if is_final else f"again after {duration(failed.retry_in_s)}")
+    return [*said, failed.message]
+
+
+def _started(line: AttemptLine) -> str:
+    started_us = line.row.started_us
+    return UNKNOWN if started_us is None else time_of_day(started_us)
+
+
+def _waited(line: AttemptLine) -> str:
+    return duration(line.waited_s)
+
+
+def _took(line: AttemptLine) -> str:
+    outcome = line.row.outcome
+    return UNKNOWN if outcome is None else latency(outcome.latency_ms)
+
+
+def _tokens(line: AttemptLine) -> str:
+    match line.row.outcome:
+        case AttemptAnswered(tokens_in=tokens_in, tokens_out=tokens_out):
+            return f"{count(tokens_in)} / {count(tokens_out)}"
+        case _:
+            return f"{UNKNOWN} / {UNKNOWN}"
+
+
+def _finish(line: AttemptLine) -> str:
+    match line.row.outcome:
+        case AttemptAnswered(finish_reason=reason):
+            return reason
+        case _:
+            return UNKNOWN
+
+
+def _outcome(line: AttemptLine) -> str:
+    match line.row.outcome:
+        case None:
+            return "unknown" if line.is_lost else "none yet"
+        case AttemptAnswered(reask=str() as reason):
+            return reason
+        case AttemptAnswered() if line.row.unparsed is not None:
+            return line.row.unparsed
+        case AttemptAnswered(cached=True):
+            return "cached"
+        case AttemptAnswered():
+            return "answered"
+        case AttemptFailed(error=error):
+            return error
+
+
+def _outcome_tone(line: AttemptLine) -> str:
+    match line.row.outcome:
+        case None:
+            return "failed" if line.is_lost else "running"
+        case AttemptAnswered(reask=None) if line.row.unparsed is None:
+            return "done"
+        case AttemptAnswered():
+            return "waiting"
+        case AttemptFailed():
+            return "failed"
+
+
+def _cost(line: AttemptLine) -> str:
+    match line.row.outcome:
+        case AttemptAnswered(cached=True):
+            return money(0.0)
+        case AttemptAnswered(cost_usd=usd):
+            return money(usd)
+        case _:
+            return UNKNOWN
+
+
+_CODE = 8
+"""Characters of a hash that tell one scorer's code from another's."""
+_WORDS = {True: "right", False: "wrong", None: "not judged"}
+
+
+def score_text(detail: TaskDetail) -> str:
+    """The latest scoring's verdicts on a task, and the older ones' below."""
+    if not detail.scored:
+        return "The run has not been scored: siftlog score does."
+    lines: list[str] = []
+    for number, scored in enumerate(detail.scored):
+        if number == 1:
+            lines += ["Older scorings", ""]
+        lines += _scoring(scored)
+    left = detail.scorings - len(detail.scored)
+    return "\n".join([*lines, *([f"and {left:,} older ones"] if left else [])])
+
+
+def _scoring(scored: TaskScoring) -> Iterator[str]:
+    yield (
+        f"Scoring {scored.number} · {scored.scorer} · code {scored.code[:_CODE]} · "
+        f"the log up to event {scored.seq:,}"
+    )
+    if scored.verdicts is None:
+        yield "  Its verdicts are gone: siftlog score makes new ones."
+    elif not scored.verdicts:
+        yield "  It has no verdict on this task."
+    else:
+        for verdict in scored.verdicts:
+            yield from _verdict(verdict)
+    yield ""
+
+
+def _verdict(verdict: StoredVerdict) -> Iterator[str]:
+    yield f"  {_WORDS[verdict.correct]}"
+    yield f"    value      {verdict.value}"
+    yield f"    reference  {verdict.expected}"
+    yield f"    rule       {verdict.rule}"

@@ -1,0 +1,510 @@
+"""Replays a run's log in its own time, at a speed of one's choice.
+
+Time in which nobody worked on the run is passed over: nothing happened in it, and a
+night between two stretches of work would be an hour of looking at a still picture.
+
+Going back needs an earlier prefix: the nearest of some that were kept on the way, moved
+on from there. Whoever shows something then begins anew (`generation`), since what was
+seen has not been yet.
+
+A thread moves the past on as its time comes, in steps that are committed one by one, so
+that whatever is shown is the run as it was after one of its events. Nothing of the run
+is ever written: what is folded lies in temporary files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TypeVar
+
+from store.clock import Clock
+from store.database import LogReader
+from store.errors import NoSuchMoment, NotALog, StoreError
+from store.events import UnknownEvent, kind_of
+from store.fold_state import US_PER_S
+from store.read.tasks import events
+from store.runs import RunFolder
+from store.tables import last_seq
+from store.time_travel import (
+    LogPrefix,
+    Moment,
+    absences,
+    moment_at,
+    moment_named,
+    moment_of,
+)
+
+SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, math.inf)
+"""That the keys lead to; the last is as fast as events can be read."""
+MAX = "max"
+STILL_S = 20.0
+"""Of a time without anybody at work so much is shown: long enough to see that the
+process is gone (`store.read.status.LOST_S`)."""
+
+_SPEED = re.compile(r"(\d+(?:\.\d+)?|\.\d+)x?")
+
+
+def speed_named(name: str) -> float:
+    """The speed that a person means: 10x, 0.5x or max.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if name == MAX:
+        return math.inf
+    found = _SPEED.fullmatch(name)
+    speed = float(found[1]) if found else 0.0
+    if not 0 < speed < math.inf:
+        raise ValueError(f"{name!r} is no speed: take one such as 1x, 10x, 0.5x or max")
+    return speed
+
+
+def speed_told(speed: float) -> str:
+    """A speed as it is typed.
+
+    >>> speed_told(10.0), speed_told(math.inf)
+    ('10x', 'max')
+    """
+    return MAX if math.isinf(speed) else f"{speed:g}x"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogTimeSpan:
+    """The time of a log; all in microseconds since 1970 UTC."""
+
+    begin_us: int
+    end_us: int
+    absences: tuple[tuple[int, int], ...] = ()  #: nobody was at work, ascending
+
+    @property
+    def skipped(self) -> tuple[tuple[int, int], ...]:
+        """The stretches that are passed over."""
+        still_us = round(STILL_S * US_PER_S)
+        return tuple(
+            (since + still_us, until)
+            for since, until in self.absences
+            if until - since > still_us
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playhead:
+    """A place in the time of a log at a moment of ours, and how fast it moves.
+
+    Ours are seconds of a steady clock.
+    """
+
+    span: LogTimeSpan
+    at_us: int
+    since_s: float  #: when it was there
+    speed: float  #: seconds of the log in one of ours
+    is_paused: bool = False
+
+    def us(self, now_s: float) -> int:
+        """Where it is at *now_s*."""
+        if self.is_paused:
+            return self.at_us
+        if math.isinf(self.speed):
+            return self.span.end_us
+        left_us = round((now_s - self.since_s) * self.speed * US_PER_S)
+        at_us = self.at_us
+        for since, until in self.span.skipped:
+            if at_us + left_us < since:
+                break
+            if at_us < until:
+                left_us -= max(0, since - at_us)
+                at_us = until
+        return min(at_us + left_us, self.span.end_us)
+
+    def put(self, at_us: int, now_s: float) -> Playhead:
+        """At another place, moving as before."""
+        span = self.span
+        at_us = max(span.begin_us, min(at_us, span.end_us))
+        return replace(self, at_us=at_us, since_s=now_s)
+
+    def toggled(self, at_us: int, now_s: float) -> Playhead:
+        """Standing still, or moving again, from a place on."""
+        return replace(self.put(at_us, now_s), is_paused=not self.is_paused)
+
+    def at_speed(self, speed: float, at_us: int, now_s: float) -> Playhead:
+        """Moving at another speed from a place on."""
+        return replace(self.put(at_us, now_s), speed=speed)
+
+    def next_speed(self, by: int) -> float:
+        """The next of `SPEEDS` that is faster, or slower; the last of them stays."""
+        if by > 0:
+            return next((each for each in SPEEDS if each > self.speed), self.speed)
+        slower = [each for each in SPEEDS if each < self.speed]
+        return slower[-1] if slower else self.speed
+
+
+STEP = 20_000
+"""Events folded in one commit at most: a tenth of a second or two."""
+KEPT = 8
+"""Prefixes kept of a long log, so that going back costs an eighth of all at most."""
+SPARSE = 20_000
+"""Events between two of them at least: a tenth of a second or two to fold."""
+TURNS = (
+    "run_resumed",
+    "run_paused",
+    "run_drained",
+    "run_cancelled",
+    "run_finished",
+    "comparison_decided",
+    "scoring_recorded",
+)
+"""Kinds of events that one may want to see a run at."""
+MOST_TURNS = 100
+
+
+class ReplayedLog:
+    """One run's log at a moment that can be moved.
+
+    It belongs to one thread, but for what it says of itself and `open_reader`.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        """At the first event; nothing after the event that is the last by now is seen.
+
+        Raises:
+            StoreError: the log cannot be read, or there is no room for a copy.
+        """
+        with ExitStack() as opened:
+            log = opened.enter_context(folder.open_reader())
+            self.last = last_seq(log)  #: event that it ends with
+            if not self.last:
+                raise NotALog(
+                    "nothing was recorded yet: there is nothing to replay, but siftlog "
+                    "watch shows what comes"
+                )
+            self.moment = moment_of(log, 1)  #: that is shown
+            self.span = LogTimeSpan(
+                begin_us=self.moment.at_us,
+                end_us=moment_of(log, self.last).at_us,
+                absences=absences(log),
+            )
+            #: numbers, times and kinds of some events
+            self.turns = tuple(
+                (row.seq, row.ts_us, kind_of(type(row.event)))
+                for row in events(log, limit=MOST_TURNS, kinds=TURNS)
+                if not isinstance(row.event, UnknownEvent)
+            )
+            self._prefix = opened.enter_context(LogPrefix(folder.log))
+            self._prefix.move_to(self.moment)
+            self._room = Path(opened.enter_context(_room()))
+            self._opened = opened.pop_all()
+        self._path = folder.log
+        self._log = log
+        self._spacing = max(SPARSE, self.last // KEPT)
+        self._saved: dict[int, Path] = {}
+        self._old: LogPrefix | None = None
+        self.still = Lock()  #: while it is held, the log stays as its moment says
+        self.generation = 0  #: one more whenever time has gone back
+
+    def open_reader(self) -> LogReader:
+        """A connection that sees the log as it was at the moment that is shown."""
+        return self._prefix.open_reader()
+
+    def find(self, wanted: Callable[[LogReader], Moment]) -> Moment:
+        """The moment that *wanted* finds in the whole log."""
+        return wanted(self._log)
+
+    def move_to(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+        """Show another moment, and on the way to a later one those between.
+
+        Args:
+            goal: where to.
+            is_wanted: asked now and then; once it says no, this stops where it is.
+
+        Returns:
+            Whether it has come there.
+
+        Raises:
+            CorruptLog: an event is damaged.
+        """
+        move = self._rewind if goal.seq < self._prefix.seq else self._go_on
+        return move(goal, is_wanted)
+
+    def _go_on(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+        while True:
+            is_far = goal.seq - self._prefix.seq > STEP
+            step = moment_of(self._log, self._prefix.seq + STEP) if is_far else goal
+            if not self._prefix.move_to(
+                step, is_wanted=is_wanted, commit_in=self._shown(step)
+            ):
+                return False
+            if step.seq - max(self._saved, default=0) >= self._spacing:
+                file = self._saved[step.seq] = self._room / f"{step.seq}.db"
+                self._prefix.save(file)
+            if not is_far:
+                return True
+
+    def _rewind(self, goal: Moment, is_wanted: Callable[[int], bool]) -> bool:
+        """Take another prefix, once it is there."""
+        before = max((seq for seq in self._saved if seq <= goal.seq), default=None)
+        saved = None if before is None else self._saved[before]
+        prefix = LogPrefix(self._path, saved=saved)
+        is_there = False
+        try:
+            is_there = prefix.move_to(goal, is_wanted=is_wanted)
+        finally:
+            if not is_there:
+                prefix.close()
+        if is_there:
+            if self._old is not None:
+                self._old.close()
+            with self._shown(goal):
+                # screens may look at the one before until they begin anew
+                self._old, self._prefix = self._prefix, prefix
+                self.generation += 1
+        return is_there
+
+    @contextmanager
+    def _shown(self, moment: Moment) -> Iterator[None]:
+        """What is done inside and the moment are seen together, or neither is."""
+        with self.still:
+            yield
+            self.moment = moment
+
+    def close(self) -> None:
+        """Let go of the log, and remove the copies."""
+        for each in (self._prefix, self._old):
+            if each is not None:
+                each.close()
+        self._opened.close()
+
+
+def _room() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="siftlog-")
+
+
+_T = TypeVar("_T")
+
+
+class Replay:
+    """One run's log as it was, moving."""
+
+    def __init__(
+        self, folder: RunFolder, clock: Clock, speed: float, *, begin: str = "1"
+    ) -> None:
+        """A replay on its way to its beginning, from where it moves.
+
+        Args:
+            folder: the run's.
+            clock: ours.
+            speed: seconds of the log in one of ours; infinite: as fast as it goes.
+            begin: the moment to begin with, as `moment_named` takes it.
+
+        Raises:
+            NoSuchMoment: the run has no such moment.
+            StoreError: the log cannot be read, or there is no room for a copy.
+        """
+        self._folder = folder
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="replay")
+        try:
+            self.reel = self._thread.submit(ReplayedLog, folder).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+        self._work: Future[Moment | None] | None = None
+        self._sought: Callable[[LogReader], Moment] | None = None
+        self._turn = self._turn_of_work = 0  # one more with each wish: others stop
+        self._refusal = ""
+        self.failure = ""  #: why it cannot go on
+        span = self.reel.span
+        self.playhead = Playhead(
+            span=span, at_us=span.begin_us, since_s=clock.monotonic(), speed=speed
+        )
+        wanted = self._named(begin)
+        try:
+            first = self._thread.submit(self.reel.find, wanted).result()
+        except BaseException:
+            self.close()
+            raise
+        self.seek(lambda _: first)
+
+    # What is looked at
+
+    @property
+    def run(self) -> PastRun:
+        """The run as it is here and now; its other files are the run's own."""
+        return PastRun(self._folder.path, reel=self.reel)
+
+    @property
+    def clock(self) -> LogClock:
+        """Tells the time of the log."""
+        return LogClock(self.reel, self._clock)
+
+    @property
+    def moment(self) -> Moment:
+        """Where it has come to."""
+        return self.reel.moment
+
+    @property
+    def is_seeking(self) -> bool:
+        """Whether it is on its way to another place."""
+        return self._sought is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last event has been reached."""
+        return self.moment.seq >= self.reel.last
+
+    # What a person wishes
+
+    def pause(self) -> None:
+        """Stand still, or go on."""
+        self._wish(self.playhead.toggled)
+
+    def faster(self, by: int) -> None:
+        """At the next speed, or the one below."""
+        self._wish(partial(self.playhead.at_speed, self.playhead.next_speed(by)))
+
+    def step(self, by: int) -> None:
+        """Stand still, so many events on or back."""
+        if not self.playhead.is_paused:
+            self.pause()
+        self.seek_event(self.moment.seq + by)
+
+    def skip(self, seconds: float) -> None:
+        """So many seconds of the log on or back."""
+        span = self.playhead.span
+        at_us = self.moment.at_us + round(seconds * US_PER_S)
+        at_us = max(span.begin_us, min(at_us, span.end_us))
+        self.seek(partial(moment_at, at_us=at_us))
+
+    def seek_event(self, seq: int) -> None:
+        """To an event, or the end that is nearest to it."""
+        self.seek(partial(moment_of, seq=max(1, min(seq, self.reel.last))))
+
+    def seek_named(self, name: str) -> None:
+        """To a moment as `moment_named` takes it; what is none is refused."""
+        self.seek(self._named(name))
+
+    def taken_refusal(self) -> str:
+        """Why a moment could not be gone to, said once; empty: nothing was refused."""
+        said, self._refusal = self._refusal, ""
+        return said
+
+    def seek(self, wanted: Callable[[LogReader], Moment]) -> None:
+        """To the moment that *wanted* finds in the whole log."""
+        self._turn += 1
+        self._sought = wanted
+        self.drive()
+
+    def _named(self, name: str) -> Callable[[LogReader], Moment]:
+        return partial(moment_named, name=name, now_us=self._clock.now_us())
+
+    def _wish(self, change: Callable[[int, float], Playhead]) -> None:
+        self._turn += 1
+        self.playhead = change(self.moment.at_us, self._clock.monotonic())
+
+    # How it moves
+
+    def drive(self) -> None:
+        """Have read what the time has come for; to be called over and over."""
+        if self._work is not None:
+            if not self._work.done():
+                return
+            self._take(self._work)
+        if self.failure:
+            return
+        goal_us = self.playhead.us(self._clock.monotonic())
+        if self._sought is not None:
+            self._submit(self._seek, self._sought)
+        elif goal_us > self.moment.at_us:
+            self._submit(self._go_on, goal_us)
+
+    def _submit(self, work: Callable[[_T, int], Moment | None], goal: _T) -> None:
+        self._turn_of_work = self._turn
+        self._work = self._thread.submit(work, goal, self._turn)
+
+    def _take(self, work: Future[Moment | None]) -> None:
+        """What a work has come to."""
+        self._work = None
+        try:
+            found = work.result()
+        except NoSuchMoment as error:
+            if self._turn_of_work == self._turn:
+                self._refusal, self._sought = str(error), None
+            return
+        except StoreError as error:
+            self.failure = str(error)
+            return
+        if found is not None and self._turn_of_work == self._turn:
+            self.playhead = self.playhead.put(found.at_us, self._clock.monotonic())
+            self._sought = None
+
+    def _seek(self, wanted: Callable[[LogReader], Moment], turn: int) -> Moment | None:
+        goal = self.reel.find(wanted)
+        return goal if self.reel.move_to(goal, self._wants(turn)) else None
+
+    def _go_on(self, goal_us: int, turn: int) -> None:
+        is_held = self._folder.is_alive()
+        goal = self.reel.find(partial(moment_at, at_us=goal_us, is_held=is_held))
+        self.reel.move_to(goal, self._wants(turn))
+
+    def _wants(self, turn: int) -> Callable[[int], bool]:
+        return lambda _: turn == self._turn
+
+    def wait(self) -> None:
+        """Wait until what is being read has been."""
+        if self._work is not None:
+            self._work.exception()
+
+    def settle(self) -> None:
+        """Wait until what was wished last has come true."""
+        while self.is_seeking and not self.failure:
+            self.wait()
+            self.drive()
+
+    def close(self) -> None:
+        """Let go of the log, and remove the copies."""
+        self._turn += 1
+        self._thread.submit(self.reel.close).result()
+        self._thread.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun(RunFolder):
+    """A run whose log is seen as it was."""
+
+    reel: ReplayedLog = field(compare=False, repr=False, kw_only=True)
+
+    def open_reader(self) -> LogReader:
+        """A connection that looks at its log."""
+        return self.reel.open_reader()
+
+    def is_alive(self) -> bool:
+        """Whether a process was writing the log."""
+        return self.reel.moment.is_alive
+
+
+@dataclass(frozen=True, slots=True)
+class LogClock:
+    """A clock whose present is the log's; its seconds are ours."""
+
+    reel: ReplayedLog
+    ours: Clock
+
+    def now_us(self) -> int:
+        """The moment that is shown, in microseconds since 1970 UTC."""
+        return self.reel.moment.at_us
+
+    def monotonic(self) -> float:
+        """Seconds of ours."""
+        return self.ours.monotonic()
+
+    async def sleep_until(self, when: float) -> None:
+        """Sleep until *when*, in seconds of ours."""
+        await self.ours.sleep_until(when)

@@ -1,1 +1,0 @@
-"""A finished run shown once more, at a speed of one's choice, by the same screens."""

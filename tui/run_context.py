@@ -1,0 +1,152 @@
+"""Holds what every screen about one run needs, and the table of the screens.
+
+A place keeps its screen while its run is watched: whoever comes back finds the filter,
+the cursor and the order that were left there. Modules of places are imported when they
+are first gone to: whoever starts the monitor waits for one screen, not for all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from platformdirs import user_state_path
+from textual.screen import Screen
+
+from store.clock import Clock
+from store.runs import RunFolder
+from tui.control.commands import CommandSender, control_of
+from tui.render.glyphs import Glyphs
+from tui.sources.command import ChildProcess, CommandAnswers, CommandRunner
+from tui.sources.config import ConfigSource, FolderConfig
+from tui.sources.events import EventSource, LogEvents
+from tui.sources.filters import FilterFile, FilterMemory
+from tui.sources.headline import ChildHeadline, HeadlineSource
+from tui.sources.history import HistorySource
+from tui.sources.log_history import LogHistory
+from tui.sources.requests import FolderRequests, RequestSource
+from tui.sources.run_list import FolderRuns, RunListSource
+from tui.sources.run_snapshot import RunSource, SnapshotSource
+from tui.sources.tasks import LogTasks, TaskSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSources:
+    """Where the screens read: logs, or what a test has made.
+
+    Whoever takes a source from here closes it.
+    """
+
+    listing: RunListSource
+    run: Callable[[RunFolder], SnapshotSource]
+    tasks: Callable[[RunFolder], TaskSource]
+    events: Callable[[RunFolder], EventSource]
+    config: Callable[[RunFolder], ConfigSource]
+    clock: Clock
+    filters: FilterMemory = field(default_factory=FilterMemory)
+    requests: Callable[[RunFolder], RequestSource] = FolderRequests
+    control: Callable[[RunFolder], CommandSender | None] = lambda _: None
+    """Who asks things of a run; by default nobody may."""
+    is_read_only: bool = False  #: nobody is to ask anything of any run
+    child: Callable[[], CommandRunner] = ChildProcess
+    answers: CommandAnswers = field(default_factory=CommandAnswers)  #: of all children
+    history: Callable[[RunFolder, Clock], HistorySource] = LogHistory
+    headline: Callable[[RunFolder, CommandRunner, CommandAnswers], HeadlineSource] = (
+        ChildHeadline
+    )
+
+    @classmethod
+    def of(
+        cls, runs_dir: Path, clock: Clock, *, is_read_only: bool = False
+    ) -> MonitorSources:
+        """The logs of a folder's runs, and whether anything may be asked of them."""
+        return cls(
+            listing=FolderRuns(runs_dir, clock),
+            run=partial(RunSource, clock=clock),
+            tasks=LogTasks,
+            events=LogEvents,
+            clock=clock,
+            filters=FilterFile(user_state_path("siftlog") / "filters.json"),
+            config=FolderConfig,
+            control=partial(control_of, clock=clock, is_read_only=is_read_only),
+            is_read_only=is_read_only,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedRun:
+    """One run, and the means of showing it."""
+
+    folder: RunFolder
+    sources: MonitorSources
+    glyphs: Glyphs
+    control: CommandSender | None = None  #: None: read-only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScreenEntry:
+    """A screen about the run that is watched."""
+
+    name: str
+    key: str
+    title: str  #: in the line of keys and in the palette
+    about: str  #: in the palette
+    screen: str  #: where its class is, imported with the first visit
+    is_shown: bool = True  #: in the line of keys, which has no room for all
+
+    def make(self, watched: WatchedRun) -> Screen[None]:
+        """Its screen, for a run."""
+        module, _, name = self.screen.partition(":")
+        screen: Screen[None] = getattr(importlib.import_module(module), name)(watched)
+        return screen
+
+
+TASKS = RunScreenEntry(
+    name="tasks",
+    key="t",
+    title="Tasks",
+    about="List the run's tasks",
+    screen="tui.screens.tasks:TasksScreen",
+)
+EVENTS = RunScreenEntry(
+    name="events",
+    key="e",
+    title="Events",
+    about="Follow the run's events",
+    screen="tui.screens.events:EventsScreen",
+)
+METRICS = RunScreenEntry(
+    name="metrics",
+    key="m",
+    title="Metrics",
+    about="Chart the run over time, with its headline metrics so far",
+    screen="tui.screens.metrics:MetricsScreen",
+)
+COMPARE = RunScreenEntry(
+    name="compare",
+    key="c",
+    title="Compare",
+    about="Compare the run with another, metric by metric",
+    screen="tui.screens.compare:CompareScreen",
+)
+COMMANDS = RunScreenEntry(
+    name="asked",
+    key="a",
+    title="Commands log",
+    about="Show who asked what of the run, and what became of it",
+    screen="tui.screens.commands:CommandsScreen",
+    is_shown=False,
+)
+CONFIG = RunScreenEntry(
+    name="config",
+    key="i",
+    title="Config",
+    about="Show how the run was set up",
+    screen="tui.screens.config:ConfigScreen",
+    is_shown=False,
+)
+RUN_SCREENS = (TASKS, EVENTS, METRICS, COMPARE, COMMANDS, CONFIG)
+"""In the order of the line of keys."""

@@ -1,0 +1,169 @@
+"""Provides base classes of screens: modal, page of text, filtered list.
+
+A heading, the filter, a complaint under it, a table with one of its rows beside it, and
+a foot; and reading that may fail, which is a sentence and no end of the monitor.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import Static
+from textual.worker import Worker
+
+from store.errors import StoreError
+from store.printable import printable
+from tui.render.glyphs import Glyphs
+from tui.terminal.export import copied, copy_text
+from tui.widgets.filter_field import FilterField
+from tui.widgets.keys import KeyLine
+from tui.widgets.panel import TextLine, TooSmall
+from tui.widgets.text_view import TextView
+
+
+class Modal(ModalScreen[ScreenResultType]):
+    """Of two answers that come in one go, as a held key gives, the first counts.
+
+    Textual's own would close the screen behind with the second, and answer again.
+    """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Answer and go, unless that was done."""
+        return super().dismiss(result) if self.is_current else AwaitComplete()
+
+
+class PageScreen(Screen[None]):
+    """Shows one text; whoever makes it may exchange the text."""
+
+    DEFAULT_CSS = """
+    PageScreen #head { text-style: bold; }
+    PageScreen TextView { height: 1fr; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "copy", "Copy", id="page.copy"),
+        Binding("w", "write", "Write to file", id="page.write"),
+        Binding("escape,h,left", "back", "Back", id="page.back"),
+    ]
+
+    class Write(Message):
+        """The text is to be written to a file."""
+
+        def __init__(self, what: str, text: str) -> None:
+            super().__init__()
+            self.what = what
+            self.text = text
+
+    def __init__(self, what: str, heading: str, text: str, glyphs: Glyphs) -> None:
+        """A page.
+
+        Args:
+            what: names its file.
+            heading: stands above it.
+            text: what is to be read.
+            glyphs: the signs that the terminal can show.
+        """
+        super().__init__()
+        self._what = what
+        self._heading = heading
+        self._text = text
+        self._glyphs = glyphs
+
+    def compose(self) -> ComposeResult:
+        """The heading, the text, the keys."""
+        yield TextLine(self._glyphs, id="head")
+        yield TextView(self._glyphs)
+        yield TooSmall(self._glyphs)
+        yield KeyLine(self._glyphs)
+
+    def on_mount(self) -> None:
+        """Show the text; keys scroll it."""
+        self.query_one("#head", TextLine).say(self._heading)
+        self.query_one(TextView).focus()
+        self.show(self._text)
+
+    def show(self, text: str) -> None:
+        """Show another text."""
+        self._text = text
+        self.query_one(TextView).show(text)
+
+    def action_copy(self) -> None:
+        """Copy the text; a terminal may refuse it, so there is `w` too."""
+        said = copy_text(self.app, self._text)
+        done = f"{copied('text')}; w writes a file"
+        self.notify(said or done, timeout=3, markup=False)
+
+    def action_write(self) -> None:
+        """Write the text to a file."""
+        self.post_message(self.Write(self._what, self._text))
+
+    def action_back(self) -> None:
+        """To where one came from."""
+        self.app.pop_screen()
+
+
+PANE_COLUMNS = 140
+"""From this width on a row opens beside the table."""
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class FilteredScreen(Screen[None]):
+    """Works in the background, a group at a time, and says what cannot be read."""
+
+    DEFAULT_CSS = """
+    FilteredScreen { background: $background; layers: base above; }
+    FilteredScreen #head { text-style: bold; }
+    FilteredScreen #said {
+        layer: above; dock: top; offset: 0 2; display: none; height: auto;
+        padding: 0 1; background: $panel; color: $state-failed; text-style: bold;
+    }
+    FilteredScreen #beside { height: 1fr; }
+    FilteredScreen #foot { color: $state-queued; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failing: set[str] = set()  #: what could not be read the last time
+
+    def _is_at_work(self, group: str) -> bool:
+        return any(
+            worker.group == group and worker.is_running for worker in self.workers
+        )
+
+    def _work(self, work: Work, group: str) -> None:
+        """Begin a work; one of its group that is under way is given up."""
+        safely = partial(self._safely, work, group)
+        _: Worker[None] = self.run_worker(
+            safely, group=group, exclusive=True, exit_on_error=False
+        )
+
+    async def _safely(self, work: Work, group: str) -> None:
+        try:
+            await work()
+        except (StoreError, sqlite3.Error) as error:
+            self._failing.add(group)
+            self._complain(f"{error}.")
+        else:
+            if self._failing == {group}:
+                self._complain("")
+            self._failing.discard(group)
+
+    def _complain(self, sentence: str, column: int | None = None) -> None:
+        """Say what is wrong, under the filter; an empty sentence: nothing is."""
+        said = self.query_one("#said", Static)
+        mark = "" if column is None else f"{' ' * (column - 1)}^\n"
+        said.update(f"{mark}{printable(sentence)}")
+        said.display = bool(sentence)
+
+    @on(FilterField.Wrong)
+    def _explained(self, message: FilterField.Wrong) -> None:
+        self._complain(message.sentence, message.column)

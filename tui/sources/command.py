@@ -1,0 +1,254 @@
+"""Runs `siftlog` commands in a child process, and caches their answers.
+
+What needs a job's code, such as a comparison or a partial scorecard, is not reckoned
+here: the monitor imports no job. A child does it, at low priority so that a run beside
+it is not disturbed, and prints its records as lines of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import OrderedDict
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from store.database import open_reader
+from store.runs import RunFolder
+from store.tables import last_seq
+
+T = TypeVar("T")
+
+Record: TypeAlias = dict[str, Any]
+
+_NICE = 10
+"""Added to the niceness: half of the way down, and still alive on a busy machine."""
+_STEP_BACK = f"import os; os.nice({_NICE})"
+"""What it does first, before a library of its has made threads."""
+_CODE = "from runner.cli.main import main; main()"
+"""The command, wherever this one was found and from any folder."""
+_OUTPUT = 32 * 2**20
+"""Bytes that a child may print: a scorecard has some hundred kilobytes."""
+_SAID = 16 * 2**10
+"""Bytes kept of what it says to people: the last of them has the reason."""
+_CHUNK = 64 * 2**10
+_ANSWERED = frozenset({0, 3, 4, 6})
+"""Exit codes that come with an answer: done, and those that judge the run."""
+
+
+class CommandFailed(Exception):
+    """A child gave no answer; the message is one sentence with the next step."""
+
+
+class CommandRunner(Protocol):
+    """Whom to ask: a process, or a test's answers."""
+
+    async def records(self, *arguments: str) -> list[Record]:
+        """What `siftlog ARGUMENTS` prints, a record for each line.
+
+        One question at a time: a second one waits. Cancelling it ends the process.
+
+        Raises:
+            ChildFailed: there is no answer; the message says why.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is running."""
+        ...
+
+
+class ChildProcess:
+    """Runs the command; owns one process at most."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._process: Process | None = None
+        self._closings = 0
+
+    async def records(self, *arguments: str) -> list[Record]:
+        """What `siftlog ARGUMENTS` prints, a record for each line.
+
+        Raises:
+            ChildFailed: there is no answer; the message says why.
+        """
+        async with self._turn:
+            # -P: a folder called runner where the monitor was started is not ours
+            words = (sys.executable, "-P", "-c", f"{_STEP_BACK}\n{_CODE}", *arguments)
+            closings, self._process = self._closings, None
+            try:
+                process = await _whole(self._start(words))
+                if closings != self._closings:
+                    process.kill()  # it ran before there was anything to be closed
+                printed, said = await _heard(process)
+            except OSError as error:
+                raise CommandFailed(
+                    f"siftlog {arguments[0]} could not be started ({error.strerror}): "
+                    "run it yourself"
+                ) from error
+            except _TooMuch as error:
+                raise CommandFailed(
+                    f"siftlog {arguments[0]} printed more than {_OUTPUT:,} bytes: run "
+                    "it yourself, into a file"
+                ) from error
+            finally:
+                await _whole(self._end())
+            return _records(arguments[0], process.returncode, printed, said)
+
+    async def _start(self, words: Sequence[str]) -> Process:
+        self._process = await asyncio.create_subprocess_exec(
+            *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        return self._process
+
+    async def _end(self) -> None:
+        """End it if it runs, and wait until it is gone."""
+        if self._process is None:
+            return  # it could not be started
+        if self._process.returncode is None:
+            self._process.kill()
+        # reads what is left in the pipes: they are closed only when they are empty
+        await self._process.communicate()
+
+    def close(self) -> None:
+        """End what is running; whoever waits for it hears that it failed."""
+        self._closings += 1
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+
+
+class _TooMuch(Exception):
+    """More was printed than is kept."""
+
+
+async def _heard(process: Process) -> tuple[bytes, bytes]:
+    """All that was printed, and the last of what was said, at the process's end."""
+    try:
+        async with asyncio.TaskGroup() as both:
+            printed = both.create_task(_all(process.stdout))
+            said = both.create_task(_last(process.stderr))
+    except* _TooMuch as errors:
+        raise _TooMuch from errors
+    await process.wait()
+    return printed.result(), said.result()
+
+
+async def _all(stream: asyncio.StreamReader | None) -> bytes:
+    kept = bytearray()
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        kept += chunk
+        if len(kept) > _OUTPUT:
+            raise _TooMuch
+    return bytes(kept)
+
+
+async def _last(stream: asyncio.StreamReader | None) -> bytes:
+    kept = b""
+    while stream is not None and (chunk := await stream.read(_CHUNK)):
+        kept = (kept + chunk)[-_SAID:]
+    return kept
+
+
+async def _whole(work: Coroutine[object, object, T]) -> T:
+    """Wait for the end of *work*; who is cancelled meanwhile is so after it.
+
+    A start that is broken off leaves a process that runs and that nobody knows of.
+    """
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # nobody else looks at it
+    raise cancelled
+
+
+def _records(verb: str, code: int | None, printed: bytes, said: bytes) -> list[Record]:
+    if code not in _ANSWERED:
+        raise CommandFailed(_reason(verb, code, said.decode(errors="replace").strip()))
+    try:
+        found = [json.loads(line) for line in printed.splitlines()]
+    except ValueError:
+        found = [None]
+    if not all(isinstance(record, dict) for record in found):
+        raise CommandFailed(f"siftlog {verb} printed no records: run it yourself")
+    return found
+
+
+def _reason(verb: str, code: int | None, said: str) -> str:
+    """The last line that it said, without the command's name and the full stop."""
+    if said:
+        return said.rpartition("\n")[2].removeprefix("siftlog: ").removesuffix(".")
+    how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+    return f"siftlog {verb} ended with {how} and said nothing: run it yourself"
+
+
+KEPT = 16
+"""Answers held: as many as a person may go to and fro between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAt:
+    """A log as far as it was written; equal ones hold the same."""
+
+    run_id: str
+    file: tuple[int, int]  #: device and inode: another log may come to stand there
+    seq: int
+
+
+LogPositions: TypeAlias = tuple[LogAt, ...]
+
+
+class CommandAnswers:
+    """Answers by what was asked and what the logs held; the last used are kept.
+
+    Pure: what is asked, and of which logs, is given.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._held: OrderedDict[tuple[tuple[str, ...], LogPositions], list[Record]]
+        self._held = OrderedDict()
+
+    def get(self, arguments: Sequence[str], logs: LogPositions) -> list[Record] | None:
+        """What was answered; None: nobody has asked this yet, or it is forgotten."""
+        key = (tuple(arguments), logs)
+        if key not in self._held:
+            return None
+        self._held.move_to_end(key)
+        return self._held[key]
+
+    def put(
+        self, arguments: Sequence[str], logs: LogPositions, found: list[Record]
+    ) -> None:
+        """Keep an answer."""
+        key = (tuple(arguments), logs)
+        self._held[key] = found
+        self._held.move_to_end(key)
+        while len(self._held) > self._kept:
+            self._held.popitem(last=False)
+
+
+def log_at(folder: RunFolder) -> LogAt:
+    """How far a run's log is written now.
+
+    Raises:
+        StoreError: it cannot be opened.
+        sqlite3.DatabaseError: it cannot be read.
+    """
+    with open_reader(folder.log) as reader:
+        found = os.stat(folder.log)  # noqa: PTH116 - its numbers, not the path
+        return LogAt(
+            run_id=folder.run_id,
+            file=(found.st_dev, found.st_ino),
+            seq=last_seq(reader),
+        )

@@ -1,0 +1,395 @@
+"""Compares runs in a child process, and lists what can be compared.
+
+What the command prints is read into values here, once; what a cost comes to is read
+from the logs' projections.
+
+Pure: the runs of a folder are given as a list of them was seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from store.database import open_reader
+from store.errors import StoreError
+from store.query import parse_query
+from store.read.status import Status, status
+from store.read.tasks import tasks
+from store.runs import RunFolder, resolve
+from store.task import TaskState
+from tui.sources.command import (
+    CommandAnswers,
+    CommandFailed,
+    CommandRunner,
+    LogAt,
+    log_at,
+)
+from tui.sources.run_list import ListedRun
+from tui.sources.run_snapshot import RunSnapshot
+
+_T = TypeVar("_T")
+
+LISTED = 1_000
+"""Items that are listed of a metric, those that differ most."""
+
+Words: TypeAlias = tuple[str, ...]
+"""What is compared, as the command is told: RUN or RUN:MODEL, once or twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedModel:
+    """One model of one run."""
+
+    run: str
+    model: str
+    seq: int  #: the last event of the run that was scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinLossTie:
+    """Items by outcome of B."""
+
+    wins: int
+    losses: int
+    ties: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignificanceTest:
+    """A test of no difference, with Holm's correction."""
+
+    name: str
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricPair:
+    """One metric of both sides over the items that both have."""
+
+    a: float | None
+    b: float | None
+    difference: float | None  #: B minus A
+    lo: float | None  #: None: there is no interval
+    hi: float | None
+    verdict: str  #: on B: better, worse, undecided or too few
+    few: bool  #: too few clusters for a winner
+    test: SignificanceTest | None
+    n: int  #: items with a value on both sides
+    clusters: int
+    only_a: int
+    only_b: int
+    undefined: int  #: common items that a side has no value for
+    standing: WinLossTie | None  #: None: no item has a value by itself
+    cluster: str  #: what intervals are drawn by, such as "paper"
+    definition: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPair:
+    """One item on both sides."""
+
+    item: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedPair:
+    """Two models, metric by metric."""
+
+    a: ComparedModel
+    b: ComparedModel
+    metrics: dict[str, MetricPair]
+    not_compared: dict[str, str]  #: why, by metric
+    only_a: tuple[str, ...]  #: metrics that B does not have
+    only_b: tuple[str, ...]
+    items: tuple[ItemPair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonResult:
+    """What the command says of a comparison."""
+
+    job: str
+    notes: tuple[str, ...]  #: what bears on it and does not show in its numbers
+    level: float  #: of the intervals
+    b: int  #: bootstrap replicates
+    family: str  #: what Holm's correction is over
+    pairs: tuple[ComparedPair, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCost:
+    """What the tasks of one model of a run have cost."""
+
+    usd: float | None  #: None: the price of an answer is unknown
+    tasks: int  #: that were completed or failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedComparison:
+    """A comparison with the costs of its sides."""
+
+    words: Words
+    compared: ComparisonResult
+    costs: Mapping[tuple[str, str], TaskCost]  #: by run and model
+
+
+class ComparisonSource:
+    """Asks `siftlog compare`; what it answered is kept until a log goes on.
+
+    Whoever cancels a question thereby ends the process that works on it.
+    """
+
+    def __init__(
+        self, runs_dir: Path, child: CommandRunner, answers: CommandAnswers
+    ) -> None:
+        self._runs_dir = runs_dir
+        self._child = child
+        self._answers = answers
+
+    async def compare(self, words: Words) -> PricedComparison:
+        """All metrics of what *words* name.
+
+        Raises:
+            ChildFailed: they cannot be compared; the message says why.
+        """
+        compared = await self._compared(words)
+        costs = await self._ask(_costs, words)
+        return PricedComparison(words=words, compared=compared, costs=costs)
+
+    async def items(
+        self, comparison: PricedComparison, pair: ComparedPair, path: str
+    ) -> tuple[ItemPair, ...]:
+        """The items on which one metric of a pair differs, most first.
+
+        Raises:
+            ChildFailed: they cannot be told.
+        """
+        a, b = (run_of(comparison.words[at]) for at in (0, -1))
+        both = (f"{a}:{pair.a.model}", f"{b}:{pair.b.model}")
+        # intervals are not shown of items, and are most of the work
+        more = ("--metric", path, "--items", path, "--top", str(LISTED), "--b", "0")
+        compared = await self._compared(both, more)
+        return tuple(item for pair in compared.pairs for item in pair.items)
+
+    async def fitting(
+        self, comparison: PricedComparison, filters: Sequence[str]
+    ) -> str:
+        """The first filter that lets a task of A's run through, or else the last.
+
+        Raises:
+            ChildFailed: the run cannot be read.
+        """
+
+        def view(folders: Sequence[RunFolder]) -> str:
+            with open_reader(folders[0].log) as reader:
+                for expression in filters:
+                    if tasks(reader, parse_query(expression), limit=1):
+                        return expression
+            return filters[-1]
+
+        return await self._ask(view, comparison.words[:1])
+
+    async def seqs(self, words: Words) -> Mapping[str, int]:
+        """The last event of each run's log now, by the run's id.
+
+        Raises:
+            ChildFailed: one of them cannot be read.
+        """
+        return {log.run_id: log.seq for log in await self._ask(_logs, words)}
+
+    def close(self) -> None:
+        """End what is running."""
+        self._child.close()
+
+    async def _compared(self, words: Words, more: Words = ()) -> ComparisonResult:
+        logs = await self._ask(_logs, words)
+        asked = ("compare", *words, *more, "--runs-dir", str(self._runs_dir), "--json")
+        found = self._answers.get(asked, logs)
+        if found is None:
+            found = await self._child.records(*asked)
+            self._answers.put(asked, logs, found)
+        if len(found) != 1:
+            raise CommandFailed(
+                f"siftlog compare printed {len(found)} records: run it yourself"
+            )
+        try:
+            return msgspec.convert(found[0], ComparisonResult)
+        except msgspec.ValidationError as error:
+            raise CommandFailed(
+                f"siftlog compare prints what this monitor cannot read ({error}): use "
+                "one version of both"
+            ) from error
+
+    async def _ask(self, view: Callable[[Sequence[RunFolder]], _T], words: Words) -> _T:
+        """What *view* says of the runs that *words* name, in a thread of its own."""
+
+        def work() -> _T:
+            named = (resolve(self._runs_dir, run_of(word)) for word in words)
+            return view(tuple(dict.fromkeys(named)))
+
+        try:
+            return await asyncio.to_thread(work)
+        except (StoreError, sqlite3.Error, OSError) as error:
+            raise CommandFailed(str(error)) from error
+
+
+def run_of(word: str) -> str:
+    """The run of RUN or RUN:MODEL, or a run's folder, as the command reads it.
+
+    >>> run_of("first:openai/x:free"), run_of("first")
+    ('first', 'first')
+    """
+    return word if Path(word).is_dir() else word.partition(":")[0]
+
+
+def _logs(folders: Sequence[RunFolder]) -> tuple[LogAt, ...]:
+    return tuple(map(log_at, folders))
+
+
+def _costs(folders: Sequence[RunFolder]) -> dict[tuple[str, str], TaskCost]:
+    found: dict[tuple[str, str], TaskCost] = {}
+    for folder in folders:
+        with open_reader(folder.log) as reader:
+            seen = status(reader)
+        for model in {lane.model for lane in seen.lanes}:
+            found[folder.run_id, model] = _cost(seen, model)
+    return found
+
+
+_ENDED = (TaskState.COMPLETED, TaskState.FAILED)
+
+
+def _cost(seen: Status, model: str) -> TaskCost:
+    ended = sum(
+        lane.states.get(state, 0)
+        for lane in seen.lanes
+        if lane.model == model
+        for state in _ENDED
+    )
+    is_known = seen.cost_usd is not None
+    usd = seen.model_cost_usd.get(model, 0.0) if is_known else None
+    return TaskCost(usd=usd, tasks=ended)
+
+
+SUBJECT = "subject"
+"""The role of the models whose answers are scored."""
+_SIDES = 2
+
+
+class NothingToCompare(Exception):
+    """What was typed names nothing to compare with; the message says what would."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonChoice:
+    """Something to compare with, and how the command is told."""
+
+    words: Words
+    a: str  #: a model of the run, or how many
+    b: str  #: the other run and a model of it, or how those of both meet
+    state: str  #: of the other run, in one word
+    ended: int  #: its tasks that came to an end
+    planned: int
+
+
+def comparison_choices(
+    own: RunSnapshot, name: str, listed: Sequence[ListedRun]
+) -> Iterator[ComparisonChoice]:
+    """All that the run *own* can be compared with, the likeliest first.
+
+    Its own models come before other runs, and a model with itself before others.
+
+    Args:
+        own: the run that is A.
+        name: how the command is told of it: its id, or its folder.
+        listed: the runs of the folder; those of other jobs are passed over.
+    """
+    mine = _models(own)
+    if len(mine) > 1:
+        yield _choice(own, (name,), f"its {len(mine)} models", "each with each")
+    for a, b in itertools.combinations(mine, 2):
+        yield _choice(own, (f"{name}:{a}", f"{name}:{b}"), a, b)
+    others = list(_others(own, name, listed))
+    for run, seen in others:
+        shared = [model for model in mine if model in _models(seen)]
+        if len(shared) > 1:
+            meet = f"{run}  each with itself"
+            yield _choice(seen, (name, run), f"{len(shared)} models", meet)
+        for model in shared:
+            yield _pair(seen, (name, model), (run, model))
+    for run, seen in others:
+        for a, b in itertools.product(mine, _models(seen)):
+            if a != b:
+                yield _pair(seen, (name, a), (run, b))
+
+
+def _others(
+    own: RunSnapshot, name: str, listed: Sequence[ListedRun]
+) -> Iterator[tuple[str, RunSnapshot]]:
+    """The other runs of its job that the command can be told of."""
+    for each in listed:
+        run, seen = each.folder.run_id, each.sight
+        is_other = RunFolder.is_valid_id(run) and run != name
+        if (
+            is_other
+            and isinstance(seen, RunSnapshot)
+            and seen.status.job == own.status.job
+        ):
+            yield run, seen
+
+
+def _pair(
+    seen: RunSnapshot, a: tuple[str, str], b: tuple[str, str]
+) -> ComparisonChoice:
+    """Two models, each with its run."""
+    return _choice(seen, (":".join(a), ":".join(b)), a[1], "  ".join(b))
+
+
+def _choice(seen: RunSnapshot, words: Words, a: str, b: str) -> ComparisonChoice:
+    return ComparisonChoice(
+        words=words,
+        a=a,
+        b=b,
+        state=seen.state,
+        ended=seen.ended,
+        planned=seen.status.tasks.planned,
+    )
+
+
+def _models(seen: RunSnapshot) -> list[str]:
+    return list(seen.status.models.get(SUBJECT, ()))
+
+
+def choice_typed(name: str, text: str) -> Words:
+    """What a person means who types B, or A and B.
+
+    Args:
+        name: how the command is told of the run that is A.
+        text: a run or its folder, with or without a model; before it perhaps A's.
+
+    Raises:
+        NoChoice: it is nothing that can be compared with.
+    """
+    words = (text,) if Path(text).is_dir() else tuple(text.split())
+    if len(words) == 1:
+        words = (name, *words)
+    # whatever begins like this would be an option: the command has one that writes
+    if len(words) != _SIDES or any(word.startswith("-") for word in words):
+        raise NothingToCompare(f"{text!r} names no run: type RUN or RUN:MODEL")
+    if run_of(words[0]) != name:
+        raise NothingToCompare(
+            f"A is the run that is watched, so the first of two is {name} or "
+            f"{name}:MODEL"
+        )
+    return words

@@ -1,0 +1,158 @@
+"""Lists the runs of a folder.
+
+A look costs nearly the same for ten runs and a thousand. The folder is read again where
+it has changed; runs at work are asked each time, and of the others some in turn, so
+that one that was taken up again is noticed after a while. What was never read is read a
+few at a time, the latest first.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from store.clock import Clock
+from store.errors import StoreError
+from store.read.live import is_working
+from store.runs import RunFolder
+from tui.sources.run_snapshot import RunSnapshot, RunSource, SnapshotOrProblem
+
+BATCH = 4
+"""Runs opened by one look, so that it stays short: each takes one to two ms."""
+ROUND = 60
+"""Runs at rest that one look asks whether their files have changed."""
+
+Stamp: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """One run of the list."""
+
+    folder: RunFolder
+    sight: SnapshotOrProblem | None  #: None: not read yet
+
+
+class RunListSource(Protocol):
+    """Where lists of runs come from: a folder, or a test."""
+
+    @property
+    def runs_dir(self) -> Path:
+        """The folder."""
+        ...
+
+    def look(self) -> list[ListedRun]:
+        """Its runs, the latest first."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """What is known of one folder."""
+
+    folder: RunFolder
+    stamp: Stamp | None = None  #: of its files when last asked; None: it has no log
+    read: Stamp | None = None  #: of its files when last read
+    sight: SnapshotOrProblem | None = None
+    is_at_rest: bool = False  #: no process works on it, and none should
+
+
+class FolderRuns:
+    """Looks at the runs of one folder."""
+
+    def __init__(self, runs_dir: Path, clock: Clock) -> None:
+        self.runs_dir = runs_dir
+        self._clock = clock
+        self._changed: int | None = None  # when the folder was, by its own account
+        self._known: dict[str, _Known] = {}
+        self._turn = 0
+
+    def look(self) -> list[ListedRun]:
+        """Its runs, the latest first."""
+        self._scan()
+        for known in self._due():
+            known.stamp = _stamp(known.folder)
+        runs = [known for known in self._known.values() if known.stamp]
+        runs.sort(key=lambda k: (max(k.stamp or ()), k.folder.run_id), reverse=True)
+        unread = [known for known in runs if known.read != known.stamp]
+        # what was never read comes first, or a busy folder would hide it for ever
+        for known in sorted(unread, key=lambda k: k.sight is not None)[:BATCH]:
+            self._read(known)
+        return [ListedRun(folder=k.folder, sight=self._present(k)) for k in runs]
+
+    def _scan(self) -> None:
+        """Take in folders that came, and forget those that went."""
+        try:
+            changed = os.stat(self.runs_dir).st_mtime_ns  # noqa: PTH116 - as below
+        except OSError:
+            self._known, self._changed = {}, None
+            return
+        if changed == self._changed:
+            return
+        try:
+            with os.scandir(self.runs_dir) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir())
+        except OSError:
+            return  # it may no longer be read: what is known of its runs stays
+        self._changed = changed
+        before, path = self._known, self.runs_dir
+        self._known = {
+            name: before.get(name) or _Known(folder=RunFolder(path / name))
+            for name in names
+        }
+
+    def _due(self) -> list[_Known]:
+        """The runs to be asked by this look."""
+        at_rest = [known for known in self._known.values() if known.is_at_rest]
+        first = self._turn % len(at_rest) if at_rest else 0
+        self._turn = first + ROUND
+        some = (at_rest[first:] + at_rest[:first])[:ROUND]
+        # what waits to be read has been asked, and will be again
+        return some + [
+            known
+            for known in self._known.values()
+            if not known.is_at_rest and (known.read or not known.stamp)
+        ]
+
+    def _read(self, known: _Known) -> None:
+        known.stamp = known.read = _stamp(known.folder)
+        with RunSource(known.folder, self._clock, is_brief=True) as source:
+            known.sight = source.look()
+        seen = known.sight
+        known.is_at_rest = not isinstance(seen, RunSnapshot) or seen.is_ended
+
+    def _present(self, known: _Known) -> SnapshotOrProblem | None:
+        """What was read, as of now: clocks move on where the log does not."""
+        seen = known.sight
+        if not isinstance(seen, RunSnapshot) or known.is_at_rest:
+            return seen
+        is_held = known.folder.is_alive()
+        seen = replace(
+            seen,
+            now_us=self._clock.now_us(),
+            is_alive=is_working(is_held, seen.status.heartbeat),
+        )
+        known.sight, known.is_at_rest = seen, seen.is_ended
+        return seen
+
+
+def _stamp(folder: RunFolder) -> Stamp | None:
+    """What changes when the log does: time and size of its files; None without a log.
+
+    An empty WAL says nothing: whoever looks at a closed log makes one.
+    """
+    with suppress(StoreError):  # told by who reads it
+        folder.refresh()
+    log = str(folder.log)
+    found = []
+    for path in (log, f"{log}-wal"):
+        try:
+            stat = os.stat(path)  # noqa: PTH116 - its numbers, not the path
+        except OSError:
+            found.append((0, 0))
+        else:
+            found.append((stat.st_mtime_ns if stat.st_size else 0, stat.st_size))
+    return tuple(found) if any(found[0]) else None

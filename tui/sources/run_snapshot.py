@@ -1,0 +1,390 @@
+"""Takes snapshots of one run: its log's facts and the present.
+
+Values only; `tui.sources.run_snapshot` reads them, and tests make them up.
+
+A look costs microseconds while nothing was committed, and otherwise the same for ten
+tasks and ten million: projections alone are read, in one short transaction, and no
+cursor stays open. That the log is gone, or is another file by now, is an answer too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import TracebackType
+from typing import Protocol, Self, TypeAlias
+
+from store.clock import Clock
+from store.database import LogReader, unreadable
+from store.errors import StoreError
+from store.events import AttemptFailed
+from store.fold_state import US_PER_S
+from store.read.forecast import Forecast, ForecastInterval, best_rate
+from store.read.history import AnswerTail, RecentAnswers
+from store.read.live import (
+    HOUR,
+    RECENT,
+    InFlight,
+    Latencies,
+    LiveStatus,
+    MinuteRow,
+    completed_by_minute,
+    data_version,
+    is_working,
+    latencies,
+    minutes,
+    next_retries,
+    oldest_in_flight,
+    read_transaction,
+)
+from store.read.status import Status, status
+from store.read.tasks import events
+from store.read.usage import ErrorCount, FailureRow, error_counts, failures
+from store.runs import RunFolder
+from tui.sources.connection import SameFile
+
+US_PER_MINUTE = 60 * US_PER_S
+LATELY = 10
+"""Minutes, the present one among them, over which failures are counted."""
+
+ENDED = frozenset({"finished", "cancelled", "drained", "budget_stop"})
+"""States in which no process works on the run, as it should be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastFailure:
+    """The failed attempt that was recorded last."""
+
+    at_us: int
+    task: int
+    error: str
+    message: str  #: as the endpoint said it: make it printable before it is shown
+    times: int  #: it came so often in a row with the same words, at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """A run as its log has it, all at the same event."""
+
+    status: Status
+    minutes: tuple[MinuteRow, ...]  #: of the last hour
+    oldest: tuple[InFlight, ...]
+    errors: tuple[ErrorCount, ...]  #: most frequent first
+    last_failure: LastFailure | None
+    #: tasks completed a minute, in the run's best 10 minutes; None: not that long yet
+    best: float | None = None
+    latencies: tuple[Latencies, ...] = ()  #: of the whole run
+    answers: RecentAnswers | None = None  #: the latest ones; None: not looked at
+    #: when the next retry is due, by stage and model
+    retries: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    failures: tuple[FailureRow, ...] | None = None  #: of `LATELY`; None: not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSnapshot:
+    """A run at a moment: the log's facts, and what only the present can tell.
+
+    Without slots, because what is reckoned from it is kept with it.
+    """
+
+    facts: RunFacts
+    now_us: int
+    is_alive: bool | None  #: a process holds the log; None: it ran on another machine
+
+    @property
+    def status(self) -> Status:
+        """Counts, money, limits."""
+        return self.facts.status
+
+    @cached_property
+    def present(self) -> LiveStatus:
+        """What is reckoned from both, the same for every reader."""
+        return LiveStatus(
+            status=self.status,
+            rows=self.facts.minutes,
+            now_us=self.now_us,
+            is_alive=self.is_alive,
+        )
+
+    @property
+    def state(self) -> str:
+        """The run's state in one word, of `store.read.status.STATES`."""
+        return self.present.state
+
+    def is_told_as(self, other: RunSnapshot) -> bool:
+        """Whether nothing to be shown differs: what moves alone is told in seconds."""
+        return (
+            self.facts is other.facts
+            and self.is_alive == other.is_alive
+            and self.now_us // US_PER_S == other.now_us // US_PER_S
+        )
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing more will come unless a person resumes the run."""
+        return self.state in ENDED or (self.state == "lost" and not self.is_alive)
+
+    @property
+    def heartbeat_s(self) -> float | None:
+        """Age of the last sign of life."""
+        beat = self.status.heartbeat
+        return None if beat is None else self.age_s(beat.at_us)
+
+    def age_s(self, at_us: int) -> float:
+        """How long ago that was; never negative, whatever the clocks say."""
+        return max(0.0, (self.now_us - at_us) / US_PER_S)
+
+    @property
+    def ended(self) -> int:
+        """Tasks that came to an end."""
+        tasks = self.status.tasks
+        return tasks.completed + tasks.failed
+
+    @property
+    def asked(self) -> int:
+        """Tasks that are or were to be asked, as far as they are planned."""
+        return self.status.tasks.planned - self.status.tasks.skipped
+
+    @property
+    def forecast(self) -> Forecast | None:
+        """When it ends and what it costs; None where nothing moves, or is left."""
+        return self.present.forecast
+
+    @property
+    def comes_to_usd(self) -> ForecastInterval | None:
+        """Dollars that the whole run will have cost; None: that cannot be said."""
+        return self.present.comes_to_usd
+
+    @property
+    def recent_minutes(self) -> int:
+        """Whole minutes that rates of the present are taken over; 0 at first."""
+        return self.present.recent_minutes
+
+    @property
+    def recent(self) -> list[MinuteRow]:
+        """What happened in them."""
+        return self.present.recent
+
+    @property
+    def rate(self) -> float | None:
+        """Tasks completed a minute, of late; None where nobody works, or not yet."""
+        return self.present.rate
+
+    @property
+    def of_best(self) -> float | None:
+        """That rate as a share of the best 10 minutes; None before it is steady.
+
+        Where the last minutes are the best so far, they are all of it.
+        """
+        best = self.facts.best
+        if self.rate is None or not best or self.recent_minutes < RECENT:
+            return None
+        return min(1.0, self.rate / best)
+
+    @property
+    def course(self) -> list[float | None]:
+        """Tasks completed in each of the last 60 minutes; None: before the run."""
+        now, first = (us // US_PER_MINUTE for us in (self.now_us, self.created_us))
+        counted = dict.fromkeys(range(now - HOUR, now), 0)
+        for row in self.facts.minutes:
+            if row.t in counted:
+                counted[row.t] += row.succeeded
+        return [n if t >= first else None for t, n in counted.items()]
+
+    @property
+    def lately(self) -> list[FailureRow] | None:
+        """What went wrong in the last `LATELY` minutes; None: not known."""
+        first = self.now_us // US_PER_MINUTE - LATELY + 1
+        found = self.facts.failures
+        return None if found is None else [row for row in found if row.t >= first]
+
+    @property
+    def created_us(self) -> int:
+        """When the run began, microseconds since 1970 UTC."""
+        return self.status.created_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadProblem:
+    """Why there is nothing to show, as a sentence with the next step."""
+
+    sentence: str
+
+
+SnapshotOrProblem: TypeAlias = RunSnapshot | ReadProblem
+
+
+OLDEST = 20
+"""Calls under way that are named."""
+
+
+class SnapshotSource(Protocol):
+    """Where sights come from: a log, or a test's list."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        ...
+
+    def look(self) -> SnapshotOrProblem:
+        """The run as it is now."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the log."""
+        ...
+
+
+REFRESH_S = 1.0
+"""Between two merges of a split run's logs: as often as its processes give signs."""
+
+
+class RunSource:
+    """Looks at one run's log; nothing it does can be written."""
+
+    def __init__(
+        self, folder: RunFolder, clock: Clock, *, is_brief: bool = False
+    ) -> None:
+        """A source that has not looked yet.
+
+        Args:
+            folder: the run's.
+            clock: what tells the present.
+            is_brief: for a line in a list, which shows less and is read more quickly.
+        """
+        self._folder = folder
+        self._tail = None if is_brief else AnswerTail()
+        self._clock = clock
+        self._reader: LogReader | None = None
+        self._file = SameFile(folder)
+        self._refresh_at = float("-inf")
+        self._version: int | None = None
+        self._facts: RunFacts | None = None
+        self._best: float | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._folder.run_id
+
+    def close(self) -> None:
+        """Let go of the log; another look opens it again."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._version = self._facts = None
+
+    def look(self) -> SnapshotOrProblem:
+        """The run as it is now."""
+        try:
+            self._refresh()
+            self._file.check()
+        except StoreError as error:
+            self.close()
+            return ReadProblem(sentence=str(error))
+        # asked before reading: what a dying writer committed last is not missed
+        is_held = self._folder.is_alive()
+        try:
+            facts = self._read()
+        except StoreError as error:
+            self.close()
+            return ReadProblem(sentence=str(error))
+        except sqlite3.DatabaseError as error:
+            self.close()
+            return ReadProblem(sentence=str(unreadable(self._folder.log, error)))
+        return RunSnapshot(
+            facts=facts,
+            now_us=self._clock.now_us(),
+            is_alive=is_working(is_held, facts.status.heartbeat),
+        )
+
+    def _refresh(self) -> None:
+        """Have a split run's union follow its logs, now and then."""
+        now = self._clock.monotonic()
+        if now >= self._refresh_at:
+            self._refresh_at = now + REFRESH_S
+            self._folder.refresh()
+
+    def _read(self) -> RunFacts:
+        if self._reader is not None and self._reader.is_outdated():
+            self.close()
+        if self._reader is None:
+            self._reader = self._folder.open_reader()
+            if self._tail is not None:
+                self._tail = AnswerTail()
+                self._best = best_rate(completed_by_minute(self._reader))
+        version = data_version(self._reader)
+        if self._facts is None or version != self._version:
+            with read_transaction(self._reader):
+                self._facts = self._facts_of(self._reader)
+            self._version = version
+        return self._facts
+
+    def _facts_of(self, reader: LogReader) -> RunFacts:
+        now = self._clock.now_us() // US_PER_MINUTE
+        rows = tuple(minutes(reader, now - HOUR))
+        # by the name of its folder, which all commands take: it may be a copy's
+        stand = replace(status(reader), run_id=self._folder.run_id)
+        errors = sorted(error_counts(reader), key=lambda error: -error.n)
+        if self._tail is None:
+            return RunFacts(
+                status=stand,
+                minutes=rows,
+                oldest=oldest_in_flight(reader, 1),
+                errors=tuple(errors),
+                last_failure=_last_failure(reader, errors, None),
+            )
+        answers = self._tail.read(reader)
+        self._best = max(
+            filter(None, (self._best, best_rate(_completed(rows, now)))), default=None
+        )
+        return RunFacts(
+            status=stand,
+            minutes=rows,
+            best=self._best,
+            latencies=latencies(reader),
+            answers=answers,
+            oldest=oldest_in_flight(reader, OLDEST),
+            retries=next_retries(reader, stand.tasks.waiting),
+            errors=tuple(errors),
+            failures=failures(reader, now - LATELY),
+            last_failure=_last_failure(reader, errors, answers),
+        )
+
+
+def _completed(rows: tuple[MinuteRow, ...], until: int) -> dict[int, int]:
+    """Tasks completed by minute, without the one that is not over."""
+    counted: dict[int, int] = {}
+    for row in rows:
+        if row.t < until:
+            counted[row.t] = counted.get(row.t, 0) + row.succeeded
+    return counted
+
+
+def _last_failure(
+    reader: LogReader, errors: list[ErrorCount], answers: RecentAnswers | None
+) -> LastFailure | None:
+    seq = max((error.last_seq for error in errors), default=0)
+    repeated = answers and answers.failure
+    for recorded in events(reader, after=seq - 1, limit=1) if seq else ():
+        if isinstance(recorded.event, AttemptFailed):
+            return LastFailure(
+                at_us=recorded.ts_us,
+                task=recorded.event.task,
+                error=recorded.event.error,
+                message=recorded.event.message,
+                times=repeated.n if repeated else 1,
+            )
+    return None

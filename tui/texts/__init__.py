@@ -1,1 +1,0 @@
-"""What can be read of a text, whoever wrote it: pure, and knows nothing of a run."""

@@ -1,0 +1,357 @@
+"""Serves the command `watch`: on a screen, under the prompt, or as lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from store.runs import RunFolder
+    from tui.render.glyphs import Glyphs
+    from tui.terminal.shell import RefreshRate
+
+
+RATES = ("0.5", "1", "2", "4")
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def shared(command: _F) -> _F:
+    """Options that both verbs have, and that serve hands on to watch."""
+    for option in (
+        click.option(
+            "--runs-dir",
+            envvar="SIFTLOG_RUNS_DIR",
+            type=click.Path(path_type=Path),
+            default=Path("runs"),
+            show_default=True,
+            help="Folder that holds the runs.",
+        ),
+        click.option(
+            "--rate",
+            type=click.Choice(RATES),
+            help="Looks a second; without it 2, and 1 over ssh or a slow line.",
+        ),
+        click.option(
+            "--theme",
+            envvar="TEXTUAL_THEME",
+            help="Colours: dark, light, contrast, monochrome, ansi-dark, ansi-light, "
+            "or another of Textual's.",
+        ),
+        click.argument("run_name", metavar="[RUN]", required=False),
+    ):
+        command = option(command)
+    return command
+
+
+def known_theme(name: str | None) -> str:
+    """The theme that a person means.
+
+    Raises:
+        click.UsageError: there is none of that name.
+    """
+    from textual.theme import BUILTIN_THEMES
+
+    from tui.render.colours import COLOUR_THEMES, DARK, MONOCHROME
+
+    if name is None:
+        return (MONOCHROME if os.environ.get("NO_COLOR") else DARK).name
+    short = {
+        palette.name.removeprefix("siftlog-"): palette.name for palette in COLOUR_THEMES
+    }
+    found = short.get(name, name)
+    if found in {*short.values(), *BUILTIN_THEMES}:
+        return found
+    known = ", ".join([*short, *sorted(BUILTIN_THEMES)])
+    raise click.UsageError(
+        f"There is no theme {name!r} (--theme, or TEXTUAL_THEME in the environment). "
+        f"There are {known}."
+    )
+
+
+LAST = "last"
+
+
+@click.command()
+@shared
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Lines instead of a screen: one every 30 s and with every change of state.",
+)
+@click.option(
+    "--inline",
+    is_flag=True,
+    help="Eight lines under the prompt, until the run has ended (not on Windows).",
+)
+@click.option(
+    "--read-only", is_flag=True, help="Offer nothing that could change the run."
+)
+@click.option(
+    "--replay",
+    "speed_name",
+    metavar="SPEED",
+    help="Show once more what has been, 10x as fast as it was, or max.",
+)
+@click.option(
+    "--at",
+    "moment_name",
+    metavar="SEQ|TIME",
+    help="Where the replay begins: an event's number, a time, or -10m before the end.",
+)
+@click.option("--ascii", "as_ascii", is_flag=True, help="Only ASCII on the screen.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option(
+    "--keymap",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Keys of your own: a TOML file of binding = keys. Without it, keymap.toml "
+    "in the folder siftlog of your configuration, if it is there.",
+)
+@click.option(
+    "--print-keymap", is_flag=True, help="Print all bindings as such a file, and end."
+)
+def watch(
+    run_name: str | None,
+    theme: str | None,
+    rate: str | None,
+    runs_dir: Path,
+    plain: bool,
+    inline: bool,
+    read_only: bool,
+    speed_name: str | None,
+    moment_name: str | None,
+    as_ascii: bool,
+    no_mouse: bool,
+    keymap: Path | None,
+    print_keymap: bool,
+) -> int:
+    """Watch RUN, or all runs, as they go on.
+
+    It disturbs nothing. On the screen ? lists the keys, : everything there is;
+    q leaves, and the run goes on. With --replay space pauses, + and - change the speed,
+    [ and ] lead a minute back and on, comma and full stop an event, < and > to the
+    ends. Without a terminal, in CI, and with --plain (the form
+    for screen readers), it prints lines until the run has ended; RUN is then last by
+    default, as with --inline.
+    """
+    if plain and inline:
+        raise click.UsageError("--plain and --inline are two ways to watch: take one.")
+    if print_keymap:
+        return _print_keymap()
+    speed = _speed(speed_name, moment_name, is_screen=not (plain or inline))
+    if plain or not _is_screen():
+        return _say(runs_dir, run_name or LAST)
+    # read by textual when it is imported
+    os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+    if not _is_browser():
+        # a size that was exported once would hide every later one of the terminal
+        for name in ("COLUMNS", "LINES"):
+            os.environ.pop(name, None)
+    from store.runs import resolve
+    from tui.render.glyphs import ASCII, UNICODE, glyphs_for
+    from tui.terminal.shell import RefreshRate
+
+    glyphs = ASCII if as_ascii else glyphs_for(os.environ)
+    if _is_browser() and not as_ascii:
+        glyphs = UNICODE
+    pace = RefreshRate(None if rate is None else float(rate), os.environ)
+    colours = known_theme(theme)
+    if inline:
+        run = resolve(runs_dir, run_name or LAST)
+        return _show_inline(run, glyphs, colours, pace)
+    named = None if run_name is None else resolve(runs_dir, run_name)
+    keys = _read_keymap(keymap)
+    if speed is not None:
+        return _show_past(
+            runs_dir,
+            named or resolve(runs_dir, LAST),
+            glyphs,
+            colours,
+            pace,
+            speed=speed,
+            begin=moment_name or "1",
+            keys=keys,
+            has_mouse=not no_mouse,
+        )
+    return _show(
+        runs_dir,
+        named,
+        glyphs,
+        colours,
+        pace,
+        keys=keys,
+        has_mouse=not no_mouse,
+        is_read_only=read_only,
+    )
+
+
+def _speed(
+    speed_name: str | None, moment_name: str | None, *, is_screen: bool
+) -> float | None:
+    """How fast to replay; None: what is to be watched is the present."""
+    if speed_name is None:
+        if moment_name is not None:
+            raise click.UsageError("--at is where a replay begins: add --replay 10x.")
+        return None
+    if not (is_screen and _is_screen()):
+        raise click.UsageError(
+            "--replay needs a whole screen: without one, siftlog status RUN --at TIME "
+            "says how it stood."
+        )
+    from tui.replay import speed_named
+
+    try:
+        return speed_named(speed_name)
+    except ValueError as error:
+        raise click.UsageError(f"{error} (--replay).") from error
+
+
+def _is_browser() -> bool:
+    """Whether a page's process is asked for a screen, through a pipe."""
+    return "TEXTUAL_DRIVER" in os.environ
+
+
+def _is_screen() -> bool:
+    """Whether there is something that a screen can be drawn on."""
+    is_drawn = os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
+    return _is_browser() or (is_drawn and _is_terminal())
+
+
+def _is_terminal() -> bool:
+    """Whether somebody can see what is said, and answer."""
+    # textual draws on the third
+    return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def _print_keymap() -> int:
+    from tui.terminal.keymap import known_bindings, printed
+
+    click.echo(printed(known_bindings()), nl=False)
+    return 0
+
+
+def _read_keymap(path: Path | None) -> dict[str, str]:
+    """A person's keys: of the file that was named, or of the usual one.
+
+    Raises:
+        click.UsageError: something in the file cannot be followed.
+    """
+    from tui.terminal.keymap import (
+        KeymapError,
+        default_path,
+        known_bindings,
+        read_keymap,
+    )
+
+    if path is None:
+        path = default_path()
+        if not path.exists():
+            return {}
+    try:
+        return read_keymap(path, known_bindings())
+    except KeymapError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+def _say(runs_dir: Path, run_name: str) -> int:
+    import asyncio
+
+    from store.clock import SystemClock
+    from store.runs import resolve
+    from tui.plain import follow
+    from tui.sources.run_snapshot import RunSource
+
+    def say(line: str) -> None:
+        click.echo(line)
+        sys.stdout.flush()
+
+    clock = SystemClock()
+    with RunSource(resolve(runs_dir, run_name), clock) as source:
+        try:
+            asyncio.run(follow(source, clock, say))
+        except KeyboardInterrupt:
+            return 0  # detached; the run knows nothing of it
+    return 0
+
+
+def _show(
+    runs_dir: Path,
+    run: RunFolder | None,
+    glyphs: Glyphs,
+    theme: str,
+    pace: RefreshRate,
+    *,
+    keys: dict[str, str],
+    has_mouse: bool,
+    is_read_only: bool,
+) -> int:
+    from store.clock import SystemClock
+    from tui.app import Monitor
+    from tui.run_context import MonitorSources
+
+    monitor = Monitor(
+        MonitorSources.of(runs_dir, SystemClock(), is_read_only=is_read_only),
+        glyphs=glyphs,
+        run=run,
+        theme=theme,
+        pace=pace,
+        has_mouse=has_mouse,
+    )
+    monitor.set_keymap(keys)
+    said = monitor.run(mouse=has_mouse)
+    if said:
+        click.echo(said, err=True)
+    return monitor.return_code or 0
+
+
+def _show_past(
+    runs_dir: Path,
+    run: RunFolder,
+    glyphs: Glyphs,
+    theme: str,
+    pace: RefreshRate,
+    *,
+    speed: float,
+    begin: str,
+    keys: dict[str, str],
+    has_mouse: bool,
+) -> int:
+    from contextlib import closing
+
+    from store.clock import SystemClock
+    from tui.replay import Replay
+    from tui.replay_monitor import ReplayMonitor, past_sources
+
+    with closing(Replay(run, SystemClock(), speed, begin=begin)) as past:
+        monitor = ReplayMonitor(
+            past_sources(runs_dir, past),
+            past,
+            glyphs=glyphs,
+            theme=theme,
+            pace=pace,
+            has_mouse=has_mouse,
+        )
+        monitor.set_keymap(keys)
+        monitor.run(mouse=has_mouse)
+    return monitor.return_code or 0
+
+
+def _show_inline(run: RunFolder, glyphs: Glyphs, theme: str, pace: RefreshRate) -> int:
+    from store.clock import SystemClock
+    from tui.inline import InlineMonitor
+    from tui.sources.run_snapshot import RunSource
+
+    clock = SystemClock()
+    monitor = InlineMonitor(
+        RunSource(run, clock), clock, glyphs=glyphs, theme=theme, pace=pace
+    )
+    # what was seen last stays on the terminal, as the output of any command
+    said = monitor.run(inline=True, inline_no_clear=True, mouse=False)
+    if said:
+        click.echo(said, err=True)
+    return monitor.return_code or 0

@@ -1,0 +1,295 @@
+"""Provides the widgets of the Compare screen: choices, lists, progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, Generic, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+from textual.worker import Worker
+
+from store.clock import Clock
+from store.printable import printable
+from tui.render.comparison import (
+    CHOICE_COLUMNS,
+    choices_wanted,
+    failed,
+    no_choice,
+    stopped,
+    waiting,
+)
+from tui.render.glyphs import Glyphs
+from tui.render.layout import RowT
+from tui.run_context import WatchedRun
+from tui.sources.command import CommandFailed
+from tui.sources.comparison import (
+    ComparisonChoice,
+    NothingToCompare,
+    Words,
+    choice_typed,
+    comparison_choices,
+)
+from tui.sources.run_snapshot import ReadProblem
+from tui.widgets.panel import TextBlock
+from tui.widgets.table import PagedTable
+
+Fits: TypeAlias = Callable[[Mapping[int, RowT], str], Mapping[int, RowT]]
+"""The rows that go with what was typed."""
+
+
+class FilteredTable(Vertical, Generic[RowT]):
+    """Rows that are all at hand, and of these the ones that fit."""
+
+    DEFAULT_CSS = """
+    FilteredTable Input.-textual-compact { padding: 0 1; background: $panel; }
+    FilteredTable PagedTable { height: 1fr; }
+    """
+
+    def __init__(
+        self,
+        table: PagedTable[RowT],
+        fits: Fits[RowT],
+        placeholder: str,
+        *,
+        id: str | None = None,  # noqa: A002 - as every widget calls it
+    ) -> None:
+        """A table under its filter.
+
+        Args:
+            table: what shows the rows.
+            fits: which of them go with what was typed.
+            placeholder: stands in the line while it is empty.
+            id: for style sheets.
+        """
+        super().__init__(id=id)
+        self.table = table
+        self._fits = fits
+        self._field = Input(
+            placeholder=placeholder, compact=True, select_on_focus=False
+        )
+        self._all: Mapping[int, RowT] = {}
+        self._shown: Mapping[int, RowT] | None = None
+
+    def compose(self) -> ComposeResult:
+        """The line, and the table below."""
+        yield self._field
+        yield self.table
+
+    @property
+    def part(self) -> str:
+        """What was typed."""
+        return self._field.value.strip()
+
+    @property
+    def count(self) -> int:
+        """Rows that are listed."""
+        return len(self._shown or ())
+
+    def show(self, rows: Mapping[int, RowT]) -> None:
+        """List other rows, by numbers that a row keeps; the cursor stays on its row."""
+        self._all = rows
+        self._list()
+
+    def begin(self, rows: Mapping[int, RowT]) -> None:
+        """List rows that have nothing to do with those before, unfiltered."""
+        self._all, self._shown = rows, None
+        self._field.value = ""
+        self.table.relist(())
+        self._list()
+
+    def _list(self) -> None:
+        shown = self._fits(self._all, self.part)
+        if shown != self._shown:
+            self._shown = shown
+            self.table.show(shown)
+
+    @on(Input.Changed)
+    def _typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._list()
+
+    @on(Input.Submitted)
+    def _entered(self, message: Input.Submitted) -> None:
+        message.stop()
+        self.table.focus()
+        if self.part and not self._shown:
+            self.take(self.part)
+
+    def take(self, text: str) -> None:
+        """What to do with a text that fits no row and was entered: nothing here."""
+
+    def type_in(self) -> None:
+        """Go on with typing what to list."""
+        # at once: what is typed together with the key belongs to the field
+        self.screen.set_focus(self._field)
+
+    def clear(self) -> None:
+        """List everything again."""
+        self._field.value = ""
+
+
+OFFERED = 2_000
+"""Choices that are listed; typing their names reaches the others."""
+
+
+class ComparisonPicker(FilteredTable[ComparisonChoice]):
+    """Lists the models of the run and those of other runs of its job."""
+
+    class Chosen(Message):
+        """Something to compare with was chosen."""
+
+        def __init__(self, words: Words) -> None:
+            super().__init__()
+            self.words = words
+
+    class Refused(Message):
+        """What was typed cannot be compared with; the sentence says why."""
+
+        def __init__(self, sentence: str) -> None:
+            super().__init__()
+            self.sentence = sentence
+
+    def __init__(self, watched: WatchedRun, reference: str, *, id: str) -> None:  # noqa: A002 - as every widget calls it
+        """A list of choices.
+
+        Args:
+            watched: the run that is A.
+            reference: how the command is told of it.
+            id: for style sheets.
+        """
+        super().__init__(
+            PagedTable(CHOICE_COLUMNS, watched.glyphs),
+            choices_wanted,
+            "what to compare with: a part of its name, or RUN, RUN:MODEL, FOLDER",
+            id=id,
+        )
+        self._listing = watched.sources.listing
+        self._own = watched.sources.run(watched.folder)
+        self._reference = reference
+        self._numbers: dict[Words, int] = {}  #: a choice keeps its own
+
+    def on_unmount(self) -> None:
+        """Let go of the log."""
+        self._own.close()
+
+    def look(self) -> None:
+        """See which runs there are, or that the run itself is gone."""
+        own = self._own.look()
+        if isinstance(own, ReadProblem):
+            self.show({})
+            self.table.explain(f"{own.sentence}.")
+            return
+        listed = self._listing.look()
+        found = islice(comparison_choices(own, self._reference, listed), OFFERED)
+        self.show(
+            {
+                self._numbers.setdefault(choice.words, len(self._numbers)): choice
+                for choice in found
+            }
+        )
+        is_whole = all(each.sight is not None for each in listed)
+        runs_dir = str(self._listing.runs_dir)
+        sentence = no_choice(own.status.job, runs_dir, self.part, is_whole=is_whole)
+        self.table.explain(sentence)
+
+    @on(PagedTable.Chosen)
+    def _chosen(self, message: PagedTable.Chosen) -> None:
+        message.stop()
+        choice: Any = message.table.row
+        if choice is not None:
+            self.post_message(self.Chosen(choice.words))
+
+    def take(self, text: str) -> None:
+        """What was typed fits nothing that is listed: take it as it is."""
+        try:
+            words = choice_typed(self._reference, text)
+        except NothingToCompare as error:
+            self.post_message(self.Refused(str(error)))
+        else:
+            self.post_message(self.Chosen(words))
+
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class ProgressLine(TextBlock):
+    """Does what is asked, one thing at a time; silent where there is nothing to say."""
+
+    class Changed(Message):
+        """It has something else to say, or nothing any more."""
+
+    def __init__(self, name: str, glyphs: Glyphs, clock: Clock) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            name: for style sheets.
+            glyphs: the signs to show.
+            clock: tells how long it takes.
+        """
+        super().__init__(name, glyphs)
+        self._clock = clock
+        self._what = ""
+        self._begun = 0.0
+        self._is_busy = False
+        self._trouble = ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return self._is_busy
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing to say, so that something else can be shown."""
+        return not self._is_busy and not self._trouble
+
+    def ask(self, what: str, work: Work) -> None:
+        """Do *work*, which nobody may wait for; what was asked before is stopped."""
+        self._what, self._begun = what, self._clock.monotonic()
+        self._is_busy, self._trouble = True, ""
+        _: Worker[None] = self.run_worker(partial(self._do, work), exclusive=True)
+        self._change()
+
+    async def _do(self, work: Work) -> None:
+        try:
+            await work()
+        except CommandFailed as error:
+            self._trouble = str(error)
+        self._is_busy = False
+        self._change()
+
+    def stop(self) -> None:
+        """Stop what is done, and say so."""
+        if self._is_busy:
+            seconds = self._clock.monotonic() - self._begun
+            self.workers.cancel_node(self)
+            self._is_busy = False
+            self.refuse(stopped(self._what, seconds))
+
+    def refuse(self, sentence: str) -> None:
+        """Say why there is nothing to show."""
+        self._trouble = sentence
+        self._change()
+
+    def hush(self) -> None:
+        """Say nothing more of what failed or was stopped."""
+        self._trouble = ""
+        self._change()
+
+    def look(self) -> None:
+        """Say how long it takes by now."""
+        if self._is_busy:
+            seconds = self._clock.monotonic() - self._begun
+            self.say(printable(waiting(self._what, seconds)))
+        elif self._trouble:
+            self.say(printable(failed(self._trouble)))
+
+    def _change(self) -> None:
+        self.look()
+        self.post_message(self.Changed())

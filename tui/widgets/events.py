@@ -1,0 +1,283 @@
+"""Provides the table of events with its columns, and the pane of one event.
+
+It draws as every table does. What differs is that its rows are a window of the log: the
+first and the last of the log are somewhere else, and so is what comes next when the
+cursor nears an end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.notifications import SeverityLevel
+from textual.widget import Widget
+from textual.worker import Worker
+
+from store.errors import StoreError
+from store.events import (
+    AttemptAnswered,
+    AttemptFailed,
+    AttemptsAbandoned,
+    AttemptStarted,
+    CommandRejected,
+    RecordedEvent,
+    RunCancelled,
+    RunDrained,
+    TaskCompleted,
+    TaskFailed,
+    UnknownEvent,
+)
+from store.printable import printable
+from tui.render.event_text import event_line, facts_text
+from tui.render.format import count, task_name
+from tui.render.glyphs import Glyphs
+from tui.render.layout import TableColumn
+from tui.render.sentences import utc
+from tui.render.tasks import time_of_day
+from tui.sources.events import EventLine
+from tui.terminal.export import save_text
+from tui.widgets.panel import TextLine
+from tui.widgets.scrolling import CursorMove, Viewport
+from tui.widgets.table import PagedTable, TableMessage
+from tui.widgets.text_view import TextView
+
+NEAR = 200
+"""Rows from an end at which the next ones are read, so that nobody sees it happen."""
+_PART = 4
+"""Of a short list, so that a small part of it is near: one of so many."""
+_WHEEL = 3
+"""Rows that a notch of the wheel moves the cursor by."""
+_UPWARD = {CursorMove.UP, CursorMove.HALF_UP, CursorMove.PAGE_UP}
+_DOWNWARD = {CursorMove.DOWN, CursorMove.HALF_DOWN, CursorMove.PAGE_DOWN}
+
+
+class EventTable(PagedTable[EventLine]):
+    """Events by seq; `show` says which."""
+
+    class EndWanted(TableMessage):
+        """The log's first or last event is to be shown."""
+
+        def __init__(self, table: EventTable, *, is_last: bool) -> None:
+            super().__init__(table)
+            self.is_last = is_last
+
+    class EdgeNeared(TableMessage):
+        """The cursor moves towards an end of the rows and is near it."""
+
+        def __init__(self, table: EventTable, *, is_last: bool) -> None:
+            super().__init__(table)
+            self.is_last = is_last
+
+    @property
+    def is_at_bottom(self) -> bool:
+        """Whether the cursor is on the last row, and the row in view."""
+        last = len(self.numbers) - 1
+        is_seen = last - self.scroll_offset.y < self._room
+        return self.cursor >= last and is_seen
+
+    def point_at(self, seq: int) -> None:
+        """The cursor to an event, or to the last one before it.
+
+        What is not in view comes into the middle: both sides of it are of interest.
+        """
+        position = max(0, bisect_right(self.numbers, seq) - 1)
+        viewport, room = self._viewport, self._room
+        if not viewport.top <= position < viewport.top + room:
+            viewport = Viewport(position, position - room // 2)
+        self._go(viewport.at(position, len(self.numbers), room))
+
+    def to_bottom(self) -> None:
+        """The cursor to the last row."""
+        super().action_move(CursorMove.LAST.name)
+
+    def action_move(self, move: str) -> None:
+        """Move the cursor; the ends of the log are somebody else's to find."""
+        moved = CursorMove[move]
+        if moved in {CursorMove.FIRST, CursorMove.LAST}:
+            self.post_message(self.EndWanted(self, is_last=moved is CursorMove.LAST))
+            return
+        super().action_move(move)
+        near = min(NEAR, len(self.numbers) // _PART)
+        if moved in _UPWARD and self.cursor <= near:
+            self.post_message(self.EdgeNeared(self, is_last=False))
+        if moved in _DOWNWARD and self.cursor >= len(self.numbers) - 1 - near:
+            self.post_message(self.EdgeNeared(self, is_last=True))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel moves the cursor: what is in view and what it is on stay one."""
+        self._wheeled(event, CursorMove.UP)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Likewise, towards the newest."""
+        self._wheeled(event, CursorMove.DOWN)
+
+    def _wheeled(self, event: events.MouseEvent, move: CursorMove) -> None:
+        event.stop()
+        event.prevent_default()
+        for _ in range(_WHEEL):
+            self.action_move(move.name)
+
+
+def event_columns() -> tuple[TableColumn[EventLine], ...]:
+    """The columns of the events."""
+    return (
+        TableColumn(
+            title="event",
+            width=9,
+            text=lambda line: count(line.recorded.seq),
+            is_right=True,
+        ),
+        TableColumn(title="day", width=5, text=lambda line: line.day[5:], drops=1),
+        TableColumn(
+            title="UTC", width=8, text=lambda line: time_of_day(line.recorded.ts_us)
+        ),
+        TableColumn(
+            title="kind", width=16, text=lambda line: line.recorded.kind, tone=_tone
+        ),
+        TableColumn(title="task", width=9, text=task_of),
+        TableColumn(
+            title="what happened",
+            width=24,
+            text=lambda line: event_line(line.recorded.event),
+            grows=True,
+        ),
+    )
+
+
+def task_number_of(line: EventLine) -> int | None:
+    """The task that an event is about alone; None for those about more, or none."""
+    event = line.recorded.event
+    return None if isinstance(event, UnknownEvent) else getattr(event, "task", None)
+
+
+def task_of(line: EventLine) -> str:
+    """Its name, where there is one."""
+    number = task_number_of(line)
+    return "" if number is None else task_name(number)
+
+
+def plain(line: EventLine) -> str:
+    """The whole line, for a clipboard."""
+    recorded = line.recorded
+    parts = (
+        str(recorded.seq),
+        recorded.kind,
+        task_of(line),
+        event_line(recorded.event),
+    )
+    return "  ".join(filter(None, parts))
+
+
+def _tone(line: EventLine) -> str:
+    match line.recorded.event:
+        case AttemptFailed(retry_in_s=None) | TaskFailed() | RunCancelled():
+            return "failed"
+        case AttemptFailed() | AttemptsAbandoned() | RunDrained() | CommandRejected():
+            return "waiting"
+        case AttemptAnswered(reask=str()) | TaskCompleted(unparsed=str()):
+            return "waiting"
+        case AttemptAnswered() | TaskCompleted():
+            return "done"
+        case AttemptStarted():
+            return "running"
+        case _:
+            return "dim"
+
+
+SHOWN = 60_000
+"""Characters of a body that are shown; a file gets all of them."""
+
+Body: TypeAlias = Callable[[RecordedEvent], Awaitable[str]]
+"""Reads what is kept beside an event."""
+
+
+class EventPane(Vertical):
+    """One event; `show` says which."""
+
+    DEFAULT_CSS = """
+    EventPane { background: $background; }
+    EventPane #event-head { text-style: bold; }
+    EventPane TextView { height: 1fr; }
+    """
+
+    def __init__(self, body: Body, glyphs: Glyphs) -> None:
+        """A pane that shows nothing yet.
+
+        Args:
+            body: reads what is kept beside an event.
+            glyphs: the signs that the terminal can show.
+        """
+        super().__init__()
+        self._body = body
+        self._glyphs = glyphs
+        self._line: EventLine | None = None
+
+    def compose(self) -> ComposeResult:
+        """Which event it is, what it says, and all of it."""
+        yield TextLine(self._glyphs, id="event-head")
+        yield TextLine(self._glyphs, id="event-said")
+        yield TextView(self._glyphs, id="event-text")
+
+    def is_inside(self, widget: Widget | None) -> bool:
+        """Whether *widget* is a part of this."""
+        return widget is not None and self in widget.ancestors
+
+    def show(self, line: EventLine | None) -> None:
+        """Show an event; what is shown already stays as it was scrolled."""
+        if line == self._line:
+            return
+        self._line = line
+        _: Worker[None] = self.run_worker(
+            self._reading, group="event", exclusive=True, exit_on_error=False
+        )
+
+    async def _reading(self) -> None:
+        line = self._line
+        if line is None:
+            self._say("", "", "", "")
+            return
+        recorded = line.recorded
+        parts = (f"event {count(recorded.seq)}", recorded.kind, task_of(line))
+        head = " · ".join(filter(None, parts))
+        text = await self._text(recorded)
+        if len(text) > SHOWN:
+            text = f"{text[:SHOWN]}\n\n… cut here: w writes all of it to a file"
+        self._say(head, utc(recorded.ts_us), event_line(recorded.event), text)
+
+    def _say(self, head: str, when: str, words: str, text: str) -> None:
+        self.query_one("#event-head", TextLine).say(head, when)
+        self.query_one("#event-said", TextLine).say(words)
+        self.query_one(TextView).show(text)
+
+    async def _text(self, recorded: RecordedEvent) -> str:
+        """Facts and body; a body that cannot be read is a sentence."""
+        facts = facts_text(recorded.event)
+        if not recorded.payload_bytes:
+            return f"{facts}\n\nNothing else is kept beside this event."
+        try:
+            body = await self._body(recorded)
+        except (StoreError, sqlite3.Error) as error:
+            body = f"{error}."
+        size = f"kept beside it, {count(recorded.payload_bytes)} bytes"
+        return f"{facts}\n\n{size}\n\n{body}"
+
+    async def write(self, line: EventLine) -> None:
+        """Keep an event, with all that belongs to it, in a file of this folder."""
+        recorded = line.recorded
+        head = f"event {recorded.seq}  {utc(recorded.ts_us)}  {recorded.kind}\n\n"
+        text = await self._text(recorded)
+        name = f"event-{recorded.seq}.txt"
+        problem = save_text(self.app, f"{head}{text}\n", name)
+        severity: SeverityLevel = "error" if problem else "information"
+        self.notify(
+            printable(problem) or f"{name} written",
+            timeout=3,
+            severity=severity,
+            markup=False,
+        )

@@ -1,0 +1,195 @@
+"""Names the keys that can be pressed: in help, palette and the key line.
+
+They are read from the bindings themselves, so that none of them can be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import App
+from textual.binding import ActiveBinding, Binding
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from tui.render.glyphs import Glyphs
+from tui.render.layout import MUTED
+from tui.widgets.panel import TextBlock
+
+CONTROL = "…"
+"""Ends what a key does that changes the run, after a question."""
+_MOVEMENT = "move."
+"""Begins the ids of keys that only move a cursor."""
+_BACK = "back"
+"""Ends the ids of keys that lead to where one came from."""
+_WAYS_ON = ("commands", "help", "detach")
+"""What leads to everything else, by id: the last to be left out of the line of keys."""
+_SCREEN, _EVERYWHERE = "this screen", "everywhere"
+_ASKING = "control, each asks before it acts"
+_GROUPS = (_SCREEN, _EVERYWHERE, _ASKING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """An action, and every key that does it."""
+
+    id: str
+    names: tuple[str, ...]
+    about: str
+    more: str  #: a sentence about it, where there is one
+    action: str
+    node: DOMNode  #: what the action belongs to
+    is_enabled: bool  #: False: not now, or not in a monitor that only reads
+    is_shown: bool  #: in the line of keys, where there is room
+
+    @property
+    def is_movement(self) -> bool:
+        """Whether it does nothing but move a cursor."""
+        return self.id.startswith(_MOVEMENT)
+
+    @property
+    def group(self) -> str:
+        """What help lists it under."""
+        if self.about.endswith(CONTROL):
+            return _ASKING
+        return _EVERYWHERE if isinstance(self.node, App) else _SCREEN
+
+    @property
+    def words(self) -> str:
+        """In the line of keys: the first of its keys, and what it does."""
+        return f"{self.names[0]} {self.about}"
+
+
+def keys_of(
+    active: Iterable[ActiveBinding], display: Callable[[Binding], str]
+) -> list[Key]:
+    """What can be done, in the order of its bindings.
+
+    Args:
+        active: the bindings of a screen; those without an id, which are Textual's own,
+            and those that say nothing of themselves are left out.
+        display: a key as a person knows it.
+    """
+    found: dict[tuple[str, str], list[ActiveBinding]] = {}
+    for each in active:
+        if each.binding.id is not None and each.binding.description:
+            name = each.binding.id, each.binding.description
+            found.setdefault(name, []).append(each)
+    return [
+        Key(
+            id=name,
+            names=tuple(dict.fromkeys(display(each.binding) for each in same)),
+            about=about,
+            more=same[0].tooltip,
+            action=same[0].binding.action,
+            node=same[0].node,
+            is_enabled=same[0].enabled,
+            is_shown=any(each.binding.show for each in same),
+        )
+        for (name, about), same in found.items()
+    ]
+
+
+def help_lines(keys: Iterable[Key]) -> list[str]:
+    """A line for each action under the name of its group."""
+    groups: dict[str, list[str]] = {name: [] for name in _GROUPS}
+    for key in keys:
+        not_now = "" if key.is_enabled else " (not now)"
+        line = f"  {' '.join(key.names):<16} {key.about}{not_now}"
+        groups[key.group].append(line)
+    return [
+        line for name, lines in groups.items() if lines for line in ("", name, *lines)
+    ][1:]
+
+
+def line_of_keys(keys: Iterable[Key], width: int) -> list[tuple[int, Key]]:
+    """The keys that a line has room for, each with the cell where it begins.
+
+    At its end stand those that lead back, to everything else, and out. Of the others
+    the screen's own come first and those that ask something of the run last; where
+    there is no room for all, a cell stands between them instead of two.
+    """
+    shown = sorted((key for key in keys if key.is_shown), key=_rank)
+    last = [key for key in shown if key.id.endswith(_BACK)]
+    last += [key for name in _WAYS_ON for key in shown if key.id == name]
+    first = [key for key in shown if key not in last]
+    for gap in (2, 1):
+        end = width - 1 - _room(last, gap)
+        fits = len(first) if gap > 1 else _fitting(first, end - 1 - gap)
+        if 1 + _room(first[:fits], gap) + gap <= end:
+            return [*_placed(first[:fits], 1, gap), *_placed(last, end, gap)]
+    return _placed(last, 1, 1)  # a line that is cut at its end
+
+
+def _rank(key: Key) -> int:
+    return 0 if not isinstance(key.node, App) else _GROUPS.index(key.group)
+
+
+def _room(keys: Sequence[Key], gap: int) -> int:
+    return sum(cell_len(key.words) for key in keys) + gap * max(0, len(keys) - 1)
+
+
+def _fitting(keys: Sequence[Key], width: int) -> int:
+    return max(n for n in range(len(keys) + 1) if not n or _room(keys[:n], 1) <= width)
+
+
+def _placed(keys: Sequence[Key], begin: int, gap: int) -> list[tuple[int, Key]]:
+    return [
+        (begin + _room(keys[:at], gap) + (gap if at else 0), key)
+        for at, key in enumerate(keys)
+    ]
+
+
+class KeyLine(TextBlock):
+    """Names keys by importance; those that lead back, on and out are never cut.
+
+    A click on one is the key. Textual's own footer cuts what is last, and is a widget
+    a key.
+    """
+
+    DEFAULT_CSS = """
+    KeyLine { dock: bottom; height: 1; background: $panel; }
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__("keys", glyphs)
+        self._placed: list[tuple[int, Key]] = []
+
+    def on_mount(self) -> None:
+        """Listen for other keys."""
+        self.screen.bindings_updated_signal.subscribe(self, self._tell)
+
+    def on_unmount(self) -> None:
+        """Listen no more."""
+        self.screen.bindings_updated_signal.unsubscribe(self)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Another width, another choice."""
+        del event
+        self._tell(self.screen)
+
+    def _tell(self, screen: Screen[object]) -> None:
+        if screen is not self.screen or not self.size.width:
+            return
+        keys = keys_of(screen.active_bindings.values(), self.app.get_key_display)
+        self._placed = line_of_keys(keys, self.size.width)
+        line = Content()
+        for begin, key in self._placed:
+            name, about = key.names[0], f" {key.about}"
+            line = Content.assemble(
+                line,
+                " " * (begin - line.cell_length),
+                (name, "bold $accent" if key.is_enabled else MUTED),
+                (about, "" if key.is_enabled else MUTED),
+            )
+        self.say(line)
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what the key under the pointer does."""
+        for begin, key in self._placed:
+            if begin <= event.x < begin + len(key.words) and key.is_enabled:
+                self.app.call_later(self.app.run_action, key.action, key.node)

@@ -1,0 +1,259 @@
+"""Scrolls long lists: which rows are held, keys that move, scroll bars.
+
+Pure: knows neither a screen nor a database. A table shows a list of *numbers*; the rows
+behind them come in pages, on demand, and the last used are kept. One page is asked for
+at a time, always what is in view *now*: however fast somebody scrolls, nothing piles
+up, and nobody waits for a page that has gone by.
+"""
+
+from __future__ import annotations
+
+import enum
+from array import array
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from textual.binding import Binding, BindingType
+from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
+
+from tui.render.glyphs import Glyphs
+
+RowT = TypeVar("RowT")
+
+PAGE = 200
+"""Rows of a page: some screens, and a tenth of a millisecond to read."""
+KEPT = 64
+"""Pages held at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """A page that is wanted."""
+
+    listing: int  #: which list of numbers; an answer to an older one is dropped
+    page: int
+    numbers: tuple[int, ...]
+
+
+class Pages(Generic[RowT]):
+    """The rows of a list of numbers, as far as they have been read.
+
+    Example::
+
+        pages.relist(range(1, 1_000_001))
+        if ask := pages.wanted(0, 40):
+            pages.put(ask, rows_of(ask.numbers))
+        pages.row(3)
+    """
+
+    def __init__(self, *, size: int = PAGE, kept: int = KEPT) -> None:
+        self.numbers: Sequence[int] = ()
+        self._own: array[int] | None = None  #: the numbers, once they have grown
+        self._size = size
+        self._kept = kept
+        self._held: OrderedDict[int, list[RowT | None]] = OrderedDict()
+        self._stale: set[int] = set()
+        self._listing = 0
+        self._asked: PageRequest | None = None
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def relist(self, numbers: Sequence[int]) -> None:
+        """Show another list; what was held belongs to the old one."""
+        self.numbers = numbers
+        self._own = None
+        self._held.clear()
+        self._stale.clear()
+        self._listing += 1
+        self._asked = None
+
+    def extend(self, numbers: Sequence[int]) -> None:
+        """Go on with the same list: no row that is there moves."""
+        if not numbers:
+            return
+        # the last page may have been short, and so may the answer that is under way
+        last = len(self) // self._size
+        if self._asked is not None and self._asked.page == last:
+            self._asked = None
+        if last in self._held:
+            self._stale.add(last)
+        if self._own is None:
+            self.numbers = self._own = array("q", self.numbers)
+        self._own.extend(numbers)
+
+    def row(self, position: int) -> RowT | None:
+        """The row at a position; None while it has not been read."""
+        page, offset = divmod(position, self._size)
+        rows = self._held.get(page)
+        if rows is None:
+            return None
+        self._held.move_to_end(page)
+        return rows[offset] if offset < len(rows) else None
+
+    def expire(self) -> None:
+        """Read everything again when it comes into view; until then show the old."""
+        self._stale.update(self._held)
+
+    def wanted(
+        self, first: int, last: int, *, is_upward: bool = False
+    ) -> PageRequest | None:
+        """The page to read next for the rows from *first* to before *last*.
+
+        What is in view comes first, then the next page in the direction of reading.
+        None: all is there, or an answer is still awaited; one that nobody sees is not
+        awaited any more where a page in view is missing.
+        """
+        if not self.numbers:
+            return None
+        end = (len(self) - 1) // self._size
+        top = max(0, first) // self._size
+        bottom = min(end, max(first, last - 1) // self._size)
+        seen = range(top, bottom + 1)
+        ahead = top - 1 if is_upward else bottom + 1
+        page = next((p for p in seen if p not in self._held), None)
+        if self._asked is not None and (page is None or self._asked.page in seen):
+            return None
+        if page is None:
+            page = next((p for p in seen if p in self._stale), None)
+        if page is None and 0 <= ahead <= end and ahead not in self._held:
+            page = ahead
+        if page is None:
+            return None
+        begin = page * self._size
+        numbers = tuple(self.numbers[begin : begin + self._size])
+        self._asked = PageRequest(listing=self._listing, page=page, numbers=numbers)
+        return self._asked
+
+    def put(self, ask: PageRequest, rows: Mapping[int, RowT]) -> bool:
+        """Take an answer; say whether it is still of use.
+
+        Args:
+            ask: what was wanted.
+            rows: by number; some may be missing.
+        """
+        if ask is not self._asked:
+            return False
+        self._asked = None
+        self._stale.discard(ask.page)
+        self._held[ask.page] = [rows.get(number) for number in ask.numbers]
+        self._held.move_to_end(ask.page)
+        while len(self._held) > self._kept:
+            page, _ = self._held.popitem(last=False)
+            self._stale.discard(page)
+        return True
+
+    def give_up(self, ask: PageRequest) -> None:
+        """Nobody will answer: it may be asked for again."""
+        if ask is self._asked:
+            self._asked = None
+
+
+class CursorMove(enum.Enum):
+    """How the cursor is moved by a key."""
+
+    UP = "up"
+    DOWN = "down"
+    HALF_UP = "half a page up"
+    HALF_DOWN = "half a page down"
+    PAGE_UP = "page up"
+    PAGE_DOWN = "page down"
+    FIRST = "to the first"
+    LAST = "to the last"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewport:
+    """Where somebody is in a list: the row that keys act on, and the row at the top."""
+
+    cursor: int = 0
+    top: int = 0
+
+    def moved(self, move: CursorMove, count: int, height: int) -> Viewport:
+        """After a key, in a list of *count* rows of which *height* are in view."""
+        half, page = max(1, height // 2), max(1, height - 1)
+        steps = {
+            CursorMove.UP: -1,
+            CursorMove.DOWN: 1,
+            CursorMove.HALF_UP: -half,
+            CursorMove.HALF_DOWN: half,
+            CursorMove.PAGE_UP: -page,
+            CursorMove.PAGE_DOWN: page,
+            CursorMove.FIRST: -count,
+            CursorMove.LAST: count,
+        }
+        return self.at(self.cursor + steps[move], count, height)
+
+    def at(self, cursor: int, count: int, height: int) -> Viewport:
+        """With the cursor elsewhere, scrolled as little as shows it."""
+        cursor = max(0, min(count - 1, cursor))
+        highest = max(0, count - height)
+        top = max(min(self.top, cursor), cursor - max(1, height) + 1)
+        return Viewport(cursor, max(0, min(highest, top)))
+
+    def relisted(self, old: Sequence[int], new: Sequence[int], height: int) -> Viewport:
+        """The same row on the same line of the screen, in another list.
+
+        Where the row is gone the cursor stays at its position.
+        """
+        line = self.cursor - self.top
+        cursor = self.cursor
+        if self.cursor < len(old):
+            try:
+                cursor = new.index(old[self.cursor])
+            except ValueError:
+                cursor = self.cursor
+        return Viewport(cursor, cursor - line).at(cursor, len(new), height)
+
+
+_KEYS = {
+    CursorMove.DOWN: ("j,down", "Down"),
+    CursorMove.UP: ("k,up", "Up"),
+    CursorMove.FIRST: ("g,home", "First"),
+    CursorMove.LAST: ("G,end", "Last"),
+    CursorMove.HALF_DOWN: ("ctrl+d", "Half a page down"),
+    CursorMove.HALF_UP: ("ctrl+u", "Half a page up"),
+    CursorMove.PAGE_DOWN: ("pagedown", "Page down"),
+    CursorMove.PAGE_UP: ("pageup", "Page up"),
+}
+
+MOVES: tuple[BindingType, ...] = tuple(
+    Binding(
+        keys,
+        f"move('{move.name}')",
+        about,
+        id=f"move.{move.name.lower().replace('_', '-')}",
+        show=False,
+    )
+    for move, (keys, about) in _KEYS.items()
+)
+"""For a widget that has `action_move`."""
+
+
+class _Hatched(ScrollBarRender):
+    BLANK_GLYPH = "░"
+
+
+class _Plain(ScrollBarRender):
+    # whole cells only: no terminal without signs has eighths of one
+    VERTICAL_BARS = [" "]  # noqa: RUF012 - as textual declares it
+
+
+class _PlainHatched(_Plain):
+    BLANK_GLYPH = "-"
+
+
+def dress(widget: Widget, glyphs: Glyphs, *, is_hatched: bool = False) -> None:
+    """Draw the vertical bar of *widget* in the signs of *glyphs*."""
+    plain, hatched = (
+        (_Plain, _PlainHatched) if glyphs.plain else (ScrollBarRender, _Hatched)
+    )
+    renderer = hatched if is_hatched else plain
+    bar = widget.vertical_scrollbar
+    if bar.renderer is not renderer:
+        # of this bar alone, as textual's documentation has it
+        bar.renderer = renderer  # type: ignore[misc]
+        bar.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from runner.request import ChatRequest, Message, Schema
+from runner.messages import ChatRequest, Message, Schema
 
 
 class Asking(Protocol):

@@ -12,9 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.exporting import logged
-from runner.exporting.arrow import arrow_table
-from runner.exporting.sheet import Sheet
+from runner import export
+from runner.table_files import ExportTable, arrow_table
 from store.database import open_reader
 from store.read.status import scorings
 from store.runs import resolve
@@ -35,7 +34,7 @@ def tasks(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(logged.tasks(reader, last_seq(reader)))
+        return _frame(export.tasks(reader, last_seq(reader)))
 
 
 def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
@@ -49,7 +48,7 @@ def answers(run: str | Path, runs_dir: str | Path = "runs") -> pd.DataFrame:
         NoSuchRun: no run is called so.
     """
     with open_reader(resolve(Path(runs_dir), str(run)).log) as reader:
-        return _frame(logged.answers(reader, last_seq(reader)))
+        return _frame(export.answers(reader, last_seq(reader)))
 
 
 def scores(
@@ -71,8 +70,8 @@ def scores(
         RunnerError: the code or the inputs have changed since.
     """
     # with these come the jobs and their settings, which tasks and answers do without
-    from runner.exporting.scored import scores as scored  # noqa: PLC0415
-    from runner.records.choosing import chosen  # noqa: PLC0415
+    from runner.export import scores as scored  # noqa: PLC0415
+    from runner.score.repeat import chosen  # noqa: PLC0415
 
     folder = resolve(Path(runs_dir), str(run))
     with open_reader(folder.log) as reader:
@@ -82,7 +81,7 @@ def scores(
         return {sheet.name.removeprefix(before): _frame(sheet) for sheet in sheets}
 
 
-def _frame(sheet: Sheet) -> pd.DataFrame:
+def _frame(sheet: ExportTable) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - half a second that most of siftlog does without
     import pyarrow as pa  # noqa: PLC0415 - likewise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.json_scan import Object, objects
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 
 def text_in(reply: Reply) -> str | ParseFailure:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from runner.job import Answers
-from runner.task import Answer, Task
+from runner.job import Answer, Answers, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

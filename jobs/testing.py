@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from runner.job import Dataset, ImportedAnswer, Job, Stage
-from runner.reply import AnyReply, Reply
-from runner.scorecard import Cell, Line, Row, Scorecard
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Dataset, ImportedAnswer, Job, Stage, Task, TaskSpec
+from runner.messages import AnyReply, Reply
+from runner.scorecard import Cell, Scorecard, StreamedLine, StreamedRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +162,7 @@ def written(card: Scorecard) -> dict[str, str]:
     """The artifacts of a scoring as files: name to text."""
     files = {artifact.name: [artifact.text] for artifact in card.artifacts}
     for detail in card.details:
-        if isinstance(detail, Line):
+        if isinstance(detail, StreamedLine):
             files[detail.artifact].append(detail.text)
     return {name: "".join(pieces) for name, pieces in files.items()}
 
@@ -174,7 +173,7 @@ def tabulated(card: Scorecard, name: str) -> list[dict[str, Cell]]:
     streamed = (
         detail.cells
         for detail in card.details
-        if isinstance(detail, Row) and detail.table == name
+        if isinstance(detail, StreamedRow) and detail.table == name
     )
     rows = (*table.rows, *streamed)
     return [dict(zip(table.columns, cells, strict=True)) for cells in rows]

@@ -30,7 +30,7 @@
 
 A cut or filtered reply *with* a body is an answer, kept and counted, not an error.
 Which class leads to which decision stands in one table:
-`runner/engine/retry.py`.
+`runner/engine/failure_policy.py`.
 """
 
 from __future__ import annotations

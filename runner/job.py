@@ -1,23 +1,90 @@
-"""The interface between the engine and a job: data, prompts, parsing, scoring.
+"""The interface between the engine and a job: data, tasks, prompts, parsing, scoring.
 
-A job is found by entry point (group `siftlog.jobs`); the engine never imports one.
-Everything here is pure except `load`: the plan is derived again from data and stored
-replies whenever a run is resumed or scored, so it must come out the same.
+A job is found by entry point (group `siftlog.jobs`); the engine never imports one. All
+of it is pure except `load`: the plan is derived again from data and stored replies
+whenever a run is resumed or scored, so it must be the same each time. Exceptions of a
+job's code become values here: class, line and one traceback.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import (
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 from pydantic import BaseModel
 
-from runner.reply import Content, ParseFailure
-from runner.request import Request
+from runner.errors import JobFault, RunnerError
+from runner.messages import AnyReply, Content, ParseFailure, Reply, Request
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task, TaskSpec
+from store.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    """What a job plans: which item of which stage, and nothing of its prompt.
+
+    The engine crosses first-stage specs with the models of the stage's role and, but
+    for a stage that is asked once, the replicates; a follow-up inherits both from the
+    group it follows. The request is
+    built by `Job.request` when the task is sent, so a million specs stay small.
+    """
+
+    stage: str
+    key: str  #: the item; unique in its stage
+    skip: str | None = None  #: reason, for a task that must not be asked
+    context: str | None = None  #: JSON that cannot be derived again; kept small
+    group: str | None = None  #: key under which a gathering stage collects it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A planned task: job, stage, key, model and replicate are its identity."""
+
+    number: int  #: dense in its run, from 1; not part of the identity
+    stage: str
+    key: str
+    model: str
+    replicate: int  #: counts from 1
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A task with its outcome: a reply, an error, a skip, or none yet.
+
+    For `Job.follow_up`, `parsed` is what the stage's parser made of the reply; scoring
+    gets replies unparsed and reads them by the rules it is asked for.
+    """
+
+    task: Task
+    reply: AnyReply | None = None
+    parsed: object | ParseFailure = None
+    error: str | None = None  #: class of the final failure
+    skip: str | None = None  #: reason of the skip
+    is_open: bool = False  #: no outcome yet: the run is unfinished
+    cost_usd: float | None = None  #: of all its attempts, where scoring may know it
+
+    @property
+    def chat(self) -> Reply | None:
+        """The reply of a stage that asks for chats."""
+        return self.reply if isinstance(self.reply, Reply) else None
+
 
 Dataset: TypeAlias = Any
 """What a job's `load` returns; only the job looks inside."""
@@ -265,3 +332,168 @@ class Importer(Protocol):
         is one of the formats, or None where none is named.
         """
         ...
+
+
+PARSER_ERROR: Final = "parser_error"
+"""Reason of a parse failure whose parser raised."""
+
+LONGEST: Final = 160
+"""Characters of an exception's message that are printed in a sentence."""
+
+
+def fault_of(error: Exception, home: str = "") -> str:
+    """The exception's class and line, such as `KeyError at myjob/parsing.py:12`.
+
+    The line is the deepest one inside the package of the module *home*, because the
+    job's author can mend that one; without such a line, the deepest of all. The path
+    is built from the module's name, so it holds no folder of this machine.
+    """
+    package = home.partition(".")[0]
+    deepest = inside = ""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        file = PurePath(trace.tb_frame.f_code.co_filename).name
+        folders = module.split(".")[: None if file == "__init__.py" else -1]
+        deepest = f"{'/'.join([*folders, file])}:{trace.tb_lineno}"
+        if module.partition(".")[0] == package:
+            inside = deepest
+        trace = trace.tb_next
+    name = type(error).__name__
+    where = inside or deepest
+    return f"{name} at {where}" if where else name
+
+
+def sentence_of(error: Exception, home: str = "") -> str:
+    """The same with the beginning of the exception's message."""
+    said = " ".join(str(error).split())[:LONGEST]
+    return f"{fault_of(error, home)}: {said}" if said else fault_of(error, home)
+
+
+@dataclass(slots=True)
+class JobFaults:
+    """Records exceptions of one job's code; prints the first of them whole."""
+
+    tell: Callable[[str], None]
+    is_shown: bool = field(default=False, init=False)
+
+    def take(self, error: Exception, what: str, home: str) -> str:
+        """The exception's class and line.
+
+        Args:
+            error: as it was caught.
+            what: the callable that raised, such as "follow_up".
+            home: name of the module that it is from.
+        """
+        fault = fault_of(error, home)
+        if not self.is_shown:
+            self.is_shown = True
+            whole = "".join(traceback.format_exception(error)).rstrip()
+            for line in whole.split("\n"):
+                self.tell(line)
+            self.tell(
+                f"The job's {what} raised {fault}. The run goes on; this is the first "
+                "such exception, later ones are only counted."
+            )
+        return fault
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_RAISES: Final[ContextVar[bool]] = ContextVar("raises", default=False)
+"""Whether exceptions of guarded parsers go on to `read_reply`, which can show them."""
+
+
+_SEEN: Final[ContextVar[dict[str, None] | None]] = ContextVar("seen", default=None)
+"""Takes class and line of what guarded parsers raised, where anybody collects it."""
+
+
+@contextmanager
+def parser_faults() -> Iterator[dict[str, None]]:
+    """Collects class and line of what guarded parsers raise meanwhile."""
+    seen: dict[str, None] = {}
+    token = _SEEN.set(seen)
+    try:
+        yield seen
+    finally:
+        _SEEN.reset(token)
+
+
+def guarded(parse: Callable[P, T]) -> Callable[P, T | ParseFailure]:
+    """Decorates a parser of replies: a `ParseFailure` where it raises.
+
+    A job's `score`, `explain` and figures read replies again, by rules and in ways of
+    their own. A parser that raises there must not end the scoring: its reply counts as
+    unparsed, as it does in a run. Inside `read_reply` the exception passes, so that the
+    first one of a process is shown whole.
+    """
+
+    @wraps(parse)
+    def read(*args: P.args, **named: P.kwargs) -> T | ParseFailure:
+        try:
+            return parse(*args, **named)
+        except Exception as error:
+            if _RAISES.get():
+                raise
+            failure = _failure(error, parse)
+            seen = _SEEN.get()
+            if seen is not None:
+                seen[failure.detail or ""] = None
+            return failure
+
+    return read
+
+
+def _failure(error: Exception, parse: Callable[..., Any]) -> ParseFailure:
+    home = getattr(parse, "__module__", "") or ""
+    return ParseFailure(reason=PARSER_ERROR, detail=fault_of(error, home))
+
+
+def read_reply(
+    stage: Stage,
+    dataset: Dataset,
+    task: Task,
+    reply: Any,  # noqa: ANN401 - of the stage's kind
+    faults: JobFaults | None = None,
+) -> object | ParseFailure:
+    """What the stage's parser makes of a reply; a `ParseFailure` where it raises."""
+    token = _RAISES.set(True)
+    try:
+        return stage.parse(dataset, task, reply)
+    except Exception as error:  # noqa: BLE001 - the parser is not ours
+        failure = _failure(error, stage.parse)
+        if faults is not None:
+            home = getattr(stage.parse, "__module__", "") or ""
+            faults.take(error, f"parser of stage {stage.name}", home)
+        return failure
+    finally:
+        _RAISES.reset(token)
+
+
+def job_fault(
+    error: Exception, job: Job, what: str, faults: JobFaults | None = None
+) -> JobFault:
+    """The exception of the job's method *what*, as the error of one task."""
+    home = type(job).__module__
+    if faults is None:
+        return JobFault(fault_of(error, home))
+    return JobFault(faults.take(error, what, home))
+
+
+@contextmanager
+def calling(job: Job, what: str) -> Iterator[None]:
+    """Turn what the job's method *what* raises into the error that a command ends with.
+
+    Raises:
+        RunnerError: the method raised anything but an error of siftlog's own.
+    """
+    try:
+        yield
+    except (RunnerError, StoreError):
+        raise
+    except Exception as error:
+        said = sentence_of(error, type(job).__module__)
+        raise RunnerError(
+            f"The {what} of job {job.name} raised {said}; mend the job."
+        ) from error

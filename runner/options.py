@@ -1,9 +1,4 @@
-"""How a run is carried out: models, endpoints, limits. Not what it asks.
-
-People write these on the command line, in the environment or in a TOML file, so they
-are validated here once; inside, values are passed on. Keys of endpoints are named by
-their environment variable and never held in an option.
-"""
+"""Defines how a run is carried out: models, endpoints, limits, parameters."""
 
 from __future__ import annotations
 
@@ -18,27 +13,82 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 import tomli_w
 from pydantic import (
     AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
     Field,
     ValidationError,
     field_validator,
     model_validator,
 )
 
-from runner.clients.route import Api, is_offline
-from runner.engine.futility import DEFAULT, Futility, rules_of
+from runner.clients.client import Api, is_offline
+from runner.engine.failure_policy import DEFAULT, FutilityMonitor, rules_of
 from runner.errors import UsageError
 from runner.limits.limiter import MOST_CALLS, Limits
-from runner.parameter_options import None_, ParameterOptions
-from runner.parameters import (
+from runner.messages import (
     ABSENT,
     OMITTABLE,
     Parameters,
+    check_body,
+    check_headers,
     decoded,
     headers_of,
     json_object,
 )
 from store.filesystem import replace_file
 from store.results import StoppingRule
+
+
+def _one_word(value: str | None) -> str | None:
+    """An empty word is none, as of an unset variable."""
+    if value is not None and not re.fullmatch(r"[\w.:-]+", value):
+        raise ValueError(f"{value!r} is not one word")
+    return value
+
+
+def _table(value: object) -> object:
+    return None if value is None else json_object(value)
+
+
+def _table_or_none(value: object) -> object:
+    return value if value == ABSENT else _table(value)
+
+
+None_: TypeAlias = Literal["none"]
+"""How a parameter is written that is not to be sent."""
+Word: TypeAlias = Annotated[str | None, AfterValidator(_one_word)]
+Body: TypeAlias = Annotated[
+    str | None, AfterValidator(check_body), BeforeValidator(_table)
+]
+Headers: TypeAlias = Annotated[
+    str | None, AfterValidator(check_headers), BeforeValidator(_table)
+]
+
+
+class ParameterOptions(BaseModel):
+    """Parameters of requests, for a run or for one model of it.
+
+    Tables are held as JSON, which is what `run.toml` shows: TOML has no null.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    temperature: None_ | Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = (
+        Field(None, description="of sampling; none: not sent")
+    )
+    max_output_tokens: None_ | Annotated[int, Field(ge=1)] | None = Field(
+        None, description="longest reply in tokens; none: not sent"
+    )
+    top_p: None_ | Annotated[float, Field(ge=0, le=1)] | None = None
+    reasoning_effort: Word = Field(None, description="such as low, medium or high")
+    thinking: Annotated[str | None, BeforeValidator(_table_or_none)] = Field(
+        None, description="table that turns reasoning on or off"
+    )
+    service_tier: Word = Field(None, description="such as flex or priority")
+    extra_body: Body = Field(None, description="further fields of the request")
+    extra_headers: Headers = Field(None, description="further headers, by name")
+
 
 BASELINE = "baseline/lexical"
 PRICE_FIELDS = (
@@ -269,15 +319,15 @@ class RunOptions(ParameterOptions):
         others = (self.judge_model, self.embed_model, self.rerank_model)
         return tuple(dict.fromkeys((*self.model, *others)))
 
-    def futility(self, models: Collection[str]) -> Futility:
+    def futility(self, models: Collection[str]) -> FutilityMonitor:
         """What judges the replies of *models*; offline ones only if that was typed.
 
         A baseline costs nothing, and may leave many replies unread by design.
         """
         if self.stop_if is not None:
-            return Futility(rules_of(self.stop_if), models)
+            return FutilityMonitor(rules_of(self.stop_if), models)
         online = [model for model in models if not is_offline(model)]
-        return Futility(rules_of([DEFAULT]), online)
+        return FutilityMonitor(rules_of([DEFAULT]), online)
 
     def of(self, model: str) -> ModelOptions:
         """The options of one model, the run's where it has none of its own."""

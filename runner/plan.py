@@ -1,24 +1,49 @@
-"""From a job's lazy specs to numbered tasks, in blocks that fit one event.
+"""Numbers a job's lazy specs as tasks, in blocks that fit one event.
 
-Pure. First-stage specs are crossed with the models of their stage's role and the
-replicates; follow-ups inherit the replicate from the group they follow, and the model
-where it is of their role. What is asked once is of the first replicate, and what
-follows from it is of all. The same data and answers always give the same plan, so
-resuming is skipping what was consumed and adding what is missing.
+Rows of stored tasks and their replies are read back as answers, by the parsers of the
+job as it is today.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
-from runner.job import Dataset, Job, Stage
-from runner.shuffled import shuffled
-from runner.task import Answer, Task, TaskSpec
-from store.task import PlannedTask, TaskRow
+from runner.clients.wire import decode_reply
+from runner.job import (
+    Answer,
+    Dataset,
+    Job,
+    JobFaults,
+    Stage,
+    Task,
+    TaskSpec,
+    read_reply,
+)
+from runner.messages import AnyReply
+from store.log.interface import StoredReply
+from store.task import PlannedTask, TaskRow, TaskState
+
+_SEED = 20260118
+
+
+def shuffled(specs: Iterable[TaskSpec]) -> list[TaskSpec]:
+    """All of *specs*, by the hash of their keys' first part.
+
+    A key begins with its document, as in `PMC123/mcq:7`; what has the first part in
+    common stays in the order that it had.
+    """
+    return sorted(specs, key=lambda spec: _place(re.split(r"[/:#]", spec.key)[0]))
+
+
+def _place(name: str) -> bytes:
+    return hashlib.sha256(f"{_SEED}\0{name}".encode()).digest()
+
 
 BLOCK = 1000
 """Tasks in one event: 7 times faster and 3 times smaller than an event a task."""
@@ -32,7 +57,7 @@ Identity: TypeAlias = tuple[str, str, str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class TaskBlock:
     """Tasks that enter the plan together; `numbered` gives them their numbers."""
 
     tasks: tuple[PlannedTask, ...]
@@ -41,7 +66,7 @@ class Block:
     places: tuple[int, ...] | None = None
     """Of a shard's plan: where each task stands in the whole first stage, from 0."""
 
-    def without(self, there: AbstractSet[Identity]) -> Block:
+    def without(self, there: AbstractSet[Identity]) -> TaskBlock:
         """The block of those tasks that are not *there*."""
         left = [i for i, t in enumerate(self.tasks) if identity(t) not in there]
         return replace(
@@ -110,7 +135,7 @@ def first_stage(
     consumed: int,
     is_shuffled: bool = False,
     takes: Callable[[TaskSpec], bool] | None = None,
-) -> Iterator[Block]:
+) -> Iterator[TaskBlock]:
     """The plan from spec *consumed* on, at most `BLOCK` tasks at a time.
 
     The last block is marked exhausted; it may be empty. A spec with more than `BLOCK`
@@ -131,8 +156,8 @@ def first_stage(
     places: list[int] = []
     taken = place = 0  # specs and tasks that were passed
 
-    def block(*, exhausted: bool) -> Block:
-        return Block(
+    def block(*, exhausted: bool) -> TaskBlock:
+        return TaskBlock(
             tasks=tuple(rows),
             consumed=max(taken, consumed),
             exhausted=exhausted,
@@ -229,3 +254,35 @@ def _planned(spec: TaskSpec, model: str, replicate: int, *, root: int) -> Planne
         context=spec.context,
         group=spec.group,
     )
+
+
+def answer_of(row: TaskRow, stored: StoredReply | None) -> Answer:
+    """A task's row and stored reply as an answer; the reply is not parsed."""
+    task = task_of(row)
+    if stored is not None and row.state in {TaskState.COMPLETED, TaskState.RUNNING}:
+        return Answer(task=task, reply=reply_of(stored), cost_usd=row.cost_usd)
+    if row.state is TaskState.FAILED:
+        return Answer(task=task, error=row.error or "unknown")
+    if row.state is TaskState.SKIPPED:
+        return Answer(task=task, skip=row.reason or "unknown")
+    return Answer(task=task, is_open=True)
+
+
+def parsed_answer(
+    stages: Mapping[str, Stage],
+    dataset: Dataset,
+    row: TaskRow,
+    stored: StoredReply | None,
+    faults: JobFaults | None = None,
+) -> Answer:
+    """The same with its reply read by the parser of its stage."""
+    answer = answer_of(row, stored)
+    if answer.reply is None:
+        return answer
+    parsed = read_reply(stages[row.stage], dataset, answer.task, answer.reply, faults)
+    return replace(answer, parsed=parsed)
+
+
+def reply_of(stored: StoredReply) -> AnyReply:
+    """The stored bytes as a reply."""
+    return decode_reply(stored.answered.form, stored.body)

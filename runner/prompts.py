@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 import tomli_w
 
 from runner.errors import DatasetError
-from runner.request import Message, Part
+from runner.messages import Message, TextPart
 
 USUAL_PROFILE: Final = "siftlog"
 """The profile whose prompts are the shipped ones."""
@@ -72,36 +72,36 @@ class PromptBook:
 
     texts: Mapping[str, str]  #: by "block.part"
 
-    def text(self, name: str, /, **values: str | Part) -> str:
+    def text(self, name: str, /, **values: str | TextPart) -> str:
         """One text with its placeholders filled in."""
         return "".join(part.text for part in self.parts(name, **values))
 
-    def parts(self, name: str, /, **values: str | Part) -> tuple[Part, ...]:
+    def parts(self, name: str, /, **values: str | TextPart) -> tuple[TextPart, ...]:
         """One text as parts of a message: one ends after each value that is a `Part`.
 
         Args:
             name: "block.part".
             values: of the placeholders that the text offers.
         """
-        parts: list[Part] = []
+        parts: list[TextPart] = []
         waiting = ""
         for literal, placeholder in _pieces(self.texts[name]):
             value = values[placeholder] if placeholder else ""
-            if isinstance(value, Part):
+            if isinstance(value, TextPart):
                 text = f"{waiting}{literal}{value.text}"
-                parts.append(Part(text=text, cache=value.cache))
+                parts.append(TextPart(text=text, cache=value.cache))
                 waiting = ""
             else:
                 waiting += f"{literal}{value}"
-        return (*parts, Part(text=waiting)) if waiting or not parts else (*parts,)
+        return (*parts, TextPart(text=waiting)) if waiting or not parts else (*parts,)
 
-    def messages(self, block: str, /, **values: str | Part) -> tuple[Message, ...]:
+    def messages(self, block: str, /, **values: str | TextPart) -> tuple[Message, ...]:
         """A whole prompt; without a system message where that text is empty."""
         system = self.text(f"{block}.system", **values)
         user = Message(role="user", parts=self.parts(f"{block}.user", **values))
         if not system:
             return (user,)
-        return (Message(role="system", parts=(Part(text=system),)), user)
+        return (Message(role="system", parts=(TextPart(text=system),)), user)
 
     def instructions(self) -> tuple[str, ...]:
         """All that is ever said beside the data: the texts without placeholders."""

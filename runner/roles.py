@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from runner.clients.route import is_offline
+from runner.clients.client import is_offline
 from runner.job import Job, ModelLimits, Stage
-from runner.money.catalogue import context_tokens, most_output_tokens
+from runner.model_terms import ModelTerms, terms_of
+from runner.money.prices import context_tokens, most_output_tokens
 from runner.options import BASELINE, RunOptions
 from runner.plan import Roles
-from runner.terms import Terms, terms_of
-from runner.work import Work
+from runner.workload import Workload
 
 OPTIONS: Final[Mapping[str, str]] = {
     "subject": "model",
@@ -43,7 +43,7 @@ def fixed(models: Mapping[str, list[str]]) -> dict[str, Any]:
     }
 
 
-def terms(work: Work, options: RunOptions) -> dict[str, Terms]:
+def terms(work: Workload, options: RunOptions) -> dict[str, ModelTerms]:
     """How every model of a run is asked; those that answer offline as usual.
 
     Raises:
@@ -83,7 +83,7 @@ def fitted(job: Job, settings: BaseModel, options: RunOptions) -> BaseModel:
     return found
 
 
-def remarks(work: Work, options: RunOptions) -> list[str]:
+def remarks(work: Workload, options: RunOptions) -> list[str]:
     """What people should know of the roles before anything is sent: a sentence each.
 
     Who is asked, where there are several roles. A role that nobody was named for is
@@ -114,7 +114,7 @@ def remarks(work: Work, options: RunOptions) -> list[str]:
     return said
 
 
-def _reached(work: Work) -> list[Stage]:
+def _reached(work: Workload) -> list[Stage]:
     """The stages that the plan can reach; all of them, unless the job knows better."""
     reaches = getattr(work.job, "reaches", None)
     if reaches is None:

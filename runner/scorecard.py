@@ -1,19 +1,180 @@
-"""What a scoring yields: metrics with their definitions, tables, findings, artifacts.
+"""Defines what a scoring yields: metrics with definitions, tables, findings, figures.
 
-A scorecard is a value: no clock, path or run id is in it, so that the same answers,
-code and settings give the same bytes. What depends on a run's course (cost, latency)
-lives in `operations.json` and not here.
+Figures are values, too: they say what is drawn and what it means, and nothing here
+draws.
 """
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from runner.figure import FailedFigure, Figure
 from store.results import ItemParts, Milestone
+
+Number: TypeAlias = float | int | None
+"""A coordinate; None is undefined and is left out."""
+
+Numbers: TypeAlias = tuple[Number, ...]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+"""Names become file names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One direction of a panel."""
+
+    label: str = ""  #: with the unit
+    lo: float | None = None  #: None: as the marks need
+    hi: float | None = None
+    names: tuple[str, ...] = ()
+    """Names of the places 0, 1, 2, ...; a line break in one begins a second line, such
+    as the n below a label."""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends, never the same place; None where the marks decide one of them."""
+        if self.lo is None or self.hi is None:
+            return None
+        # a count of nothing runs from 0 to 0
+        return self.lo, self.hi if self.hi > self.lo else self.lo + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineSeries:
+    """Points joined by a line."""
+
+    x: Numbers
+    y: Numbers
+    label: str = ""
+    series: int = 0
+    steps: bool = False  #: each value holds until the next x
+    marked: bool = False  #: a marker on each point
+    faint: bool = False  #: one of many, which together are the background
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """Single points; *lo* and *hi* are interval ends along the axis of values.
+
+    The axis of values is y, or x where y has names.
+    """
+
+    x: Numbers
+    y: Numbers
+    label: str = ""
+    series: int = 0
+    lo: Numbers = ()
+    hi: Numbers = ()
+    notes: tuple[str, ...] = ()  #: a text beside each point
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """A bar for each name of the named axis; several `Bars` stand side by side."""
+
+    values: Numbers
+    label: str = ""
+    series: int = 0
+    lo: Numbers = ()
+    hi: Numbers = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A part of the bar of each name; several lie on one another, in their order."""
+
+    values: Numbers
+    label: str
+    series: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """Counts between edges, of which there is one more."""
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+    label: str = ""
+    series: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """The area between two lines, such as an interval at every x."""
+
+    x: Numbers
+    lo: Numbers
+    hi: Numbers
+    label: str = ""
+    series: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceLine:
+    """A thin line for reference: at one value, or where x = y."""
+
+    way: Literal["vertical", "horizontal", "diagonal"]
+    at: float = 0.0  #: no meaning on the diagonal
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heatmap:
+    """A number in every cell of a grid of two named axes; the first row is on top."""
+
+    rows: tuple[Numbers, ...]
+    label: str  #: what a cell's number is
+
+
+Mark: TypeAlias = (
+    LineSeries | Points | Bars | Stack | Histogram | Band | ReferenceLine | Heatmap
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One pair of axes with what is drawn between them."""
+
+    marks: tuple[Mark, ...]
+    x: Axis
+    y: Axis
+    title: str = ""
+    height: float = 1.0  #: against the other panels of the figure
+    square: bool = False  #: both axes as long, as for two rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A picture for the report and the folder `figures/`.
+
+    Raises:
+        ValueError: the name could not be a file's, or there is nothing to draw.
+    """
+
+    name: str  #: of its files: lower case, digits, `_` and `-`
+    title: str
+    caption: str  #: what is shown, how to read it, and over what the intervals are
+    panels: tuple[Panel, ...]
+    columns: int = 1  #: panels beside one another
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"a figure cannot be called {self.name!r}")
+        if not self.panels:
+            raise ValueError(f"the figure {self.name!r} has no panel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedFigure:
+    """Stands for a figure whose code raised: the report has a finding in its place."""
+
+    name: str  #: of the figure, or of the function that should have made it
+    fault: str  #: class, line and beginning of the message
+
 
 LIMITS = "limits"
 """Where a finding is that speaks of all numbers: what they do not show. A report has a
@@ -158,7 +319,7 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class StreamedRow:
     """The next row of a declared table."""
 
     table: str
@@ -166,14 +327,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class StreamedLine:
     """The next piece of a declared artifact, its line end included."""
 
     artifact: str
     text: str
 
 
-Detail: TypeAlias = Verdict | Row | Line
+Detail: TypeAlias = Verdict | StreamedRow | StreamedLine
 """What grows with the number of answers, and so is never held."""
 
 
@@ -233,7 +394,7 @@ class Booking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class HistoryEntry:
     """What a job wants remembered of a scoring, for `siftlog history`.
 
     The milestone is partial where answers are missing that its values hang on. That the
@@ -286,4 +447,4 @@ class Scorecard:
 
     What a model cost is no part of a scorecard; `operations.json` divides it by these.
     """
-    kept: Kept | None = None  #: None: the job has no history
+    kept: HistoryEntry | None = None  #: None: the job has no history

@@ -15,8 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from runner.reply import ParseFailure, Reply
-from runner.request import Schema
+from runner.messages import ParseFailure, Reply, Schema
 
 M = TypeVar("M", bound=BaseModel)
 

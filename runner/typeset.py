@@ -1,4 +1,4 @@
-r"""Tables of typed cells as text for a terminal, as Markdown, or as LaTeX for a paper.
+r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
 
 A table is declared once and set in any form:
 
@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from runner.cli.folding import in_columns
+from runner.cli.console import in_columns
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
@@ -47,7 +47,7 @@ difference with its sign; the two ends of an interval, or of a difference's."""
 
 Ends: TypeAlias = tuple[float | None, float | None]
 
-Cell: TypeAlias = str | float | Ends | None
+PrintCell: TypeAlias = str | float | Ends | None
 """A cell, of its column's kind; None is undefined, an empty text says nothing."""
 
 UNDEFINED = "n/a"
@@ -70,7 +70,7 @@ FIXED = (0.001, 1000.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class PrintColumn:
     """A column of a table, or one of several under a common heading."""
 
     name: str
@@ -87,16 +87,16 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class PrintTable:
     """A table with typed columns."""
 
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[PrintColumn, ...]
+    rows: tuple[tuple[PrintCell, ...], ...]
     note: str = ""  #: a sentence below it, such as how intervals were made
 
 
-def typeset(sheets: Iterable[Sheet], form: Form) -> str:
+def typeset(sheets: Iterable[PrintTable], form: Form) -> str:
     """The tables one below the other."""
     forms = {"text": _text, "markdown": _markdown, "latex": _latex}
     return "\n\n".join("\n".join(forms[form](sheet)) for sheet in sheets)
@@ -121,7 +121,7 @@ def shown(value: float | None, *, signed: bool = False, grouped: bool = True) ->
     return f"{value + 0.0:{sign}{'.3f' if is_plain else '.3g'}}"
 
 
-def _cell(cell: Cell, kind: Kind, *, grouped: bool = True) -> str:
+def _cell(cell: PrintCell, kind: Kind, *, grouped: bool = True) -> str:
     """A cell as plain characters."""
     if cell is None:
         return UNDEFINED
@@ -135,17 +135,17 @@ def _cell(cell: Cell, kind: Kind, *, grouped: bool = True) -> str:
     return shown(cell, signed=kind == "change", grouped=grouped)
 
 
-def _cells(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+def _cells(sheet: PrintTable) -> Iterator[tuple[str, ...]]:
     kinds = [column.kind for column in sheet.columns]
     for row in sheet.rows:
         yield tuple(map(_cell, row, kinds))
 
 
-def _heads(sheet: Sheet) -> tuple[str, ...]:
+def _heads(sheet: PrintTable) -> tuple[str, ...]:
     return tuple(_cell(column.heading, "text") for column in sheet.columns)
 
 
-def _text(sheet: Sheet) -> Iterator[str]:
+def _text(sheet: PrintTable) -> Iterator[str]:
     if sheet.title:
         yield _cell(sheet.title, "text")
     # an interval stands behind its value: a terminal is narrow
@@ -170,7 +170,7 @@ def _text(sheet: Sheet) -> Iterator[str]:
 _ALIGNED = {"text": ":---", "key": ":---", "interval": ":---:", "changes": ":---:"}
 
 
-def _markdown(sheet: Sheet) -> Iterator[str]:
+def _markdown(sheet: PrintTable) -> Iterator[str]:
     if sheet.title:
         yield from (f"**{_escaped(_cell(sheet.title, 'text'))}**", "")
     yield _piped(_escaped(head) for head in _heads(sheet))
@@ -196,7 +196,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_{}<>#|~])", r"\\\1", text)
 
 
-def _latex(sheet: Sheet) -> Iterator[str]:
+def _latex(sheet: PrintTable) -> Iterator[str]:
     is_long = len(sheet.rows) > PAGE_ROWS
     by_column = list(zip(sheet.columns, _by_column(sheet), strict=True))
     shown = [(column, cells) for column, cells in by_column if column.kind != "key"]
@@ -236,7 +236,7 @@ def _latex(sheet: Sheet) -> Iterator[str]:
 
 
 def _latex_keys(
-    columns: Sequence[tuple[Column, Sequence[Cell]]], rows: int
+    columns: Sequence[tuple[PrintColumn, Sequence[PrintCell]]], rows: int
 ) -> list[str]:
     """Each row's keys as a comment: they are for the writer, not for the page."""
     kept = [cells for column, cells in columns if column.kind == "key"]
@@ -245,17 +245,19 @@ def _latex_keys(
     ]
 
 
-def _width(column: Column, cells: Sequence[Cell]) -> int:
+def _width(column: PrintColumn, cells: Sequence[PrintCell]) -> int:
     """Characters that a column takes of a line, with its margin."""
     texts = [column.name, *(_cell(cell, column.kind) for cell in cells)]
     return min(max(map(len, texts)), WRAPPED) + 2
 
 
-def _by_column(sheet: Sheet) -> list[tuple[Cell, ...]]:
+def _by_column(sheet: PrintTable) -> list[tuple[PrintCell, ...]]:
     return list(zip(*sheet.rows, strict=True)) or [()] * len(sheet.columns)
 
 
-def _latex_column(column: Column, cells: Sequence[Cell]) -> tuple[str, list[str]]:
+def _latex_column(
+    column: PrintColumn, cells: Sequence[PrintCell]
+) -> tuple[str, list[str]]:
     """How a column is laid out, and its cells."""
     match column.kind:
         case "text" | "key":
@@ -268,7 +270,7 @@ def _latex_column(column: Column, cells: Sequence[Cell]) -> tuple[str, list[str]
             return _latex_numbers(column.kind, cells)
 
 
-def _latex_numbers(kind: Kind, cells: Sequence[Cell]) -> tuple[str, list[str]]:
+def _latex_numbers(kind: Kind, cells: Sequence[PrintCell]) -> tuple[str, list[str]]:
     texts = [_cell(cell, kind, grouped=False) for cell in cells]
     found = [re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?", text) for text in texts]
     numbers = [each for each in found if each is not None]
@@ -287,7 +289,7 @@ def _latex_numbers(kind: Kind, cells: Sequence[Cell]) -> tuple[str, list[str]]:
     ]
 
 
-def _latex_ends(cell: Cell, kind: Kind) -> str:
+def _latex_ends(cell: PrintCell, kind: Kind) -> str:
     if not isinstance(cell, tuple) or None in cell:
         return _tex(_cell(cell, kind))
     signed = kind == "changes"
@@ -297,7 +299,7 @@ def _latex_ends(cell: Cell, kind: Kind) -> str:
     return f"{{[{', '.join(f'{form}{{{end}}}' for end in ends)}]}}"
 
 
-def _latex_heads(columns: Sequence[Column]) -> Iterator[str]:
+def _latex_heads(columns: Sequence[PrintColumn]) -> Iterator[str]:
     if any(column.group for column in columns):
         heads, rules, at = [], [], 1
         for group, own in groupby(columns, key=lambda column: column.group):

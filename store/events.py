@@ -59,7 +59,7 @@ class BatchPrepared(BatchEventBase):
     VERSION: ClassVar[int] = 1
 
     model: str
-    form: str  #: how the provider is spoken to, a name of `runner.batch.opening.FORMS`
+    form: str  #: how the provider is spoken to, a name of `runner.batch.client.FORMS`
     requests: int
 
 

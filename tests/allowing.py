@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from runner import errors as e
-from runner.clients.http_refusal import refusal
-from runner.engine.lane import Work
+from runner.clients.refusals import refusal
+from runner.engine.model_queue import QueuedTask
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
-from runner.limits.told import told
-from runner.simulate.limits import Limits as ServerLimits
-from runner.simulate.limits import retry_after
-from runner.simulate.options import SimulateOptions
+from runner.limits.rate_limits import header_limits
+from runner.simulate.options import SimulatedLimits as ServerLimits
+from runner.simulate.options import SimulateOptions, retry_after
 
 LATE_S = 0.004
 """A loop's timers are late by up to so much."""
@@ -109,7 +108,7 @@ class _Run:
         self.serving = 0
         self.order = count()
         self.numbers = count(1)
-        self.events: list[tuple[float, int, str, Work, object]] = []
+        self.events: list[tuple[float, int, str, QueuedTask, object]] = []
 
     def _servers(self) -> dict[str, ServerLimits]:
         """The limits of every model; one for all, or one each."""
@@ -129,7 +128,9 @@ class _Run:
             for model in world.models
         }
 
-    def _at(self, delay: float, kind: str, work: Work, what: object = None) -> None:
+    def _at(
+        self, delay: float, kind: str, work: QueuedTask, what: object = None
+    ) -> None:
         event = (self.now + delay, next(self.order), kind, work, what)
         heapq.heappush(self.events, event)
 
@@ -138,7 +139,7 @@ class _Run:
             step = self.scheduler.step(self.now)
             for load in step.load:
                 works = [
-                    Work(
+                    QueuedTask(
                         number=next(self.numbers),
                         stage="only",
                         model=load.model,
@@ -170,7 +171,7 @@ class _Run:
         else:
             self._comes_back(work, what)
 
-    def _arrives(self, work: Work) -> None:
+    def _arrives(self, work: QueuedTask) -> None:
         world = self.world
         if self.rules and self.now >= self.rules[0].since_s:
             self.servers = self._servers()
@@ -197,18 +198,18 @@ class _Run:
         error = refusal("simulated", status, headers | waits, b"", now_us=0)
         self._at(world.on_the_way_s, "comes back", work, error)
 
-    def _is_served(self, work: Work, what: object) -> None:
+    def _is_served(self, work: QueuedTask, what: object) -> None:
         self.serving -= 1
         self._at(self.world.on_the_way_s, "comes back", work, what)
 
-    def _comes_back(self, work: Work, what: object) -> None:
+    def _comes_back(self, work: QueuedTask, what: object) -> None:
         if isinstance(what, e.AttemptError):
             decision, _ = self.scheduler.failed(
                 work,
                 what,
                 self.now,
                 self.random.random(),
-                told=told(what.headers, now_us=0),
+                told=header_limits(what.headers, now_us=0),
             )
             wait = decision.retry_in_s
             retry_at = None if wait is None else self.now + wait
@@ -217,6 +218,6 @@ class _Run:
         assert isinstance(what, tuple)
         headers, tokens = what
         self.scheduler.received(
-            work, self.now, used=tokens, told=told(headers, now_us=0)
+            work, self.now, used=tokens, told=header_limits(headers, now_us=0)
         )
         self.scheduler.settled(work)

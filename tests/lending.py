@@ -16,12 +16,18 @@ from functools import partial
 from itertools import count
 from typing import Final, Literal
 
-from runner.leasing.broker import Broker
-from runner.leasing.holder import Holder, Identity
-from runner.leasing.messages import Down, Figures, Said
-from runner.leasing.wire import heard_from_broker, heard_from_shard, line_of
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
+from runner.shards.broker import Broker
+from runner.shards.lease_client import LeaseHolder, ProcessIdentity
+from runner.shards.lease_protocol import (
+    BrokerMessage,
+    LeaseMessage,
+    ShardProgress,
+    decode_from_broker,
+    decode_from_shard,
+    encode_messages_line,
+)
 from store.slices import Slices
 
 MOST_STEPS: Final = 500_000
@@ -138,8 +144,8 @@ class _Shard:
         self.is_broke = False
         self._wakes_at = float("inf")
         n = len(run.world.plans)
-        self.holder = Holder(
-            Identity(
+        self.holder = LeaseHolder(
+            ProcessIdentity(
                 run_id=RUN,
                 process=f"{number}.{life}",
                 shard=f"{number}/{n}",
@@ -213,7 +219,7 @@ class _Shard:
     def _speak(self) -> None:
         if not self.holder.holds(self.run.now):
             return
-        said = self.holder.says(self.run.now, Figures)
+        said = self.holder.says(self.run.now, ShardProgress)
         if said:
             self.run.say(self, said)
         self.wake_at(max(self.holder.wake_at(), self.run.now + 1e-6))
@@ -318,10 +324,10 @@ class _Run:
 
     # -- what is said --------------------------------------------------------------
 
-    def say(self, shard: _Shard, said: Sequence[Said]) -> None:
+    def say(self, shard: _Shard, said: Sequence[LeaseMessage]) -> None:
         """Have the broker hear it a moment later."""
         self.world.lines += 1
-        read = heard_from_shard(line_of(said))
+        read = decode_from_shard(encode_messages_line(said))
 
         def arrives() -> None:
             for message in read:
@@ -333,7 +339,7 @@ class _Run:
     def _step_broker(self) -> None:
         step = self.broker.step(self.now)
         for process, messages in step.say.items():
-            read = heard_from_broker(line_of(messages))
+            read = decode_from_broker(encode_messages_line(messages))
             self.at(
                 self.now + self.world.on_the_way_s,
                 partial(self._answered, self._shards[process], read),
@@ -345,7 +351,7 @@ class _Run:
             self._broker_wakes_at = when
             self.at(when, self._step_broker)
 
-    def _answered(self, shard: _Shard, messages: Sequence[Down]) -> None:
+    def _answered(self, shard: _Shard, messages: Sequence[BrokerMessage]) -> None:
         if shard.is_alive:
             for message in messages:
                 shard.holder.hear(message, self.now)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runner.cli.stand import status_json
+from runner.cli.status import status_json
 from store.clock import SystemClock
 from store.database import open_reader
 from store.errors import StoreError

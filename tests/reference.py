@@ -19,7 +19,7 @@ import click
 from runner import errors as runner_errors
 from runner.bundle import manifest
 from runner.cli.main import USAGE_ERRORS, cli
-from runner.engine.retry import RULES, Rule
+from runner.engine.failure_policy import RETRY_RULES, RetryRule
 from runner.prompts import Placeholder, PromptCatalog, tables
 from runner.registry import job_names, load_job
 from store import control, events, task
@@ -168,12 +168,12 @@ def classes_of_failures() -> str:
                 _bound(rule),
                 "yes" if rule.is_billed else "no",
             )
-            for error, rule in RULES.items()
+            for error, rule in RETRY_RULES.items()
         ),
     )
 
 
-def _bound(rule: Rule) -> str:
+def _bound(rule: RetryRule) -> str:
     """How often an attempt may end so."""
     if rule.stops_endpoint:
         return "stops the endpoint"
@@ -183,7 +183,10 @@ def _bound(rule: Rule) -> str:
 def errors_of_commands() -> str:
     """Each error that a command may end with, by what can be done."""
     drawn = [*_drawn(runner_errors.__doc__), *_drawn(store_errors.__doc__)]
-    attempts = {error.__name__ for error in RULES} | {"AttemptError", "IllegalMove"}
+    attempts = {error.__name__ for error in RETRY_RULES} | {
+        "AttemptError",
+        "IllegalMove",
+    }
     usage = {error.__name__ for error in USAGE_ERRORS}
     return table(
         ("error", "what it means: what to do", "exit code"),

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
+from runner.clients.client import ClientOptions, Secret
 
 TOKENS_IN, TOKENS_CACHED, TOKENS_OUT, TOKENS_REASONING = 14, 7, 3, 2
 """What every reply of this module says it used."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices, collector
-from runner.cli.choices import ANY_SETTING
-from runner.cli.speech import DONE, raw, record, tell, text
-from runner.cli.words import job_settings, split_words
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, job_settings, split_words
+from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
 
 if TYPE_CHECKING:
     from jobs.comparison.sides import Named
@@ -95,10 +94,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --sequential: chance that any of it is ever wrong, at most.",
 )
-@choices.sets
-@choices.runs_dir
-@choices.as_form
-@choices.as_json
+@arguments.sets
+@arguments.runs_dir
+@arguments.as_form
+@arguments.as_json
 def compare(
     words: tuple[str, ...],
     csv_file: Path | None,
@@ -123,7 +122,7 @@ def compare(
     from jobs.comparison.record import as_json, item_rows, rows
     from jobs.comparison.sheets import sheets
     from jobs.comparison.sides import Named
-    from runner.records.render import csv_lines
+    from runner.score.render import csv_lines
     from runner.typeset import typeset
     from store.clock import SystemClock
 
@@ -134,7 +133,7 @@ def compare(
         picture.check_form(plot)
     named = [Named.of(word) for word in plain]
     typed = job_settings(flags, given["sets"])
-    collector.calm()
+    console.relax_collector()
     if given["sequential"] is not None:
         return _watched(named, typed, given)
     runs = replaying.replayed(
@@ -155,7 +154,7 @@ def compare(
     front = costed(made, runs, drawing)
     said = list(replaying.notes([*runs.values()]))
     for note in said:
-        tell(f"note: {note}")
+        print_note(f"note: {note}")
     if plot is not None:
         picture.write(picture.figure(front, drawing.level), plot)
     for file, written in ((csv_file, rows(made)), (out, item_rows(made, items))):
@@ -164,14 +163,14 @@ def compare(
     if given["as_json"]:
         job = next(iter(runs.values())).started.job
         shown = as_json(made, front, drawing, listed)
-        record({"job": job, "notes": said, **shown})
+        print_json({"job": job, "notes": said, **shown})
         return DONE
     if given["form"] != "text":
-        raw(typeset(sheets(made, front, drawing), given["form"]))
+        print_raw(typeset(sheets(made, front, drawing), given["form"]))
         return DONE
-    text(rendering.text(made, front, drawing))
+    print_text(rendering.text(made, front, drawing))
     for match, gaps in zip(made, listed, strict=False):
-        text(rendering.items_text(items, match, gaps))
+        print_text(rendering.items_text(items, match, gaps))
     return DONE
 
 

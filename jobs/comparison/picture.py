@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from jobs.comparison.expense import Expense
 from jobs.comparison.front import Front, Place
 from runner.errors import UsageError
-from runner.figure import Axis, Figure, Line, Mark, Panel, Points
+from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, Points
 
 NAME = "front"
 FORMS = (".png", ".svg")
@@ -88,7 +88,7 @@ def _panel(
     if steps:
         steps.append((far, steps[-1][1]))
     marks: list[Mark] = [
-        Line(
+        LineSeries(
             x=tuple(x for x, _ in steps),
             y=tuple(y for _, y in steps),
             steps=True,

@@ -14,9 +14,9 @@ from pathlib import Path
 from jobs.comparison.matching import Side
 from jobs.comparison.sides import Named, Source, chosen
 from runner.errors import UsageError
-from runner.records.repeating import repeater
-from runner.records.scoring import Scoring, effective_settings, score
 from runner.registry import load_job
+from runner.score.repeat import rescorer
+from runner.score.scoring import Scoring, effective_settings, score_run
 from store.clock import Clock
 from store.database import open_reader
 from store.events import RunStarted
@@ -91,12 +91,12 @@ def _standing(
 ) -> Replayed:
     job = load_job(started.job)
     settings = effective_settings(job, folder, typed)
-    made = asyncio.run(score(job, folder, settings, clock=clock, record=False))
+    made = asyncio.run(score_run(job, folder, settings, clock=clock, record=False))
     return Replayed(folder=folder, started=started, scoring=made)
 
 
 def _recorded(folder: RunFolder, number: int) -> Replayed:
-    with repeater(folder) as run:
+    with rescorer(folder) as run:
         recorded = run.recorded(number)
         return Replayed(
             folder=folder,

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from jobs.comparison.pairing import Incomparable, Paired, pair
 from jobs.comparison.verdict import MIN_CLUSTERS
 from jobs.metrics import Sequential, round12
-from runner.deciding import Finished, Look, Standing
 from runner.errors import UsageError
+from runner.run.early_stopping import FinishedItems, InterimResult, InterimVerdict
 from runner.scorecard import Comparable
 from store.results import StoppingRule
 
@@ -23,8 +23,8 @@ _ENDS = re.compile(r"[/:#]")
 
 
 def decide(
-    a: Comparable, b: Comparable, finished: Finished, stopping: StoppingRule
-) -> Look:
+    a: Comparable, b: Comparable, finished: FinishedItems, stopping: StoppingRule
+) -> InterimResult:
     """How B stands to A in one metric, by the documents that are finished.
 
     A document whose items may not all be finished is left out: the last one, while the
@@ -51,7 +51,7 @@ def decide(
     )
     then = watched if at is None else watched.upto(at)
     interval = then.interval
-    return Look(
+    return InterimResult(
         standing=standing,
         clusters=len(then.values),
         cluster=paired.values.cluster,
@@ -118,13 +118,13 @@ def _means(paired: Paired) -> dict[str, float]:
 
 def _decided(
     watched: Sequential, margin: float, *, lower_is_better: bool
-) -> tuple[Standing, int | None]:
+) -> tuple[InterimVerdict, int | None]:
     """What was shown first, and after how many clusters; fewer than ten show nothing.
 
     The bounds hold at any number of clusters; the ten are the rule of all verdicts.
     """
     above, below = watched.first_above(margin), watched.first_below(-margin)
-    shown: list[tuple[int, Standing]] = []
+    shown: list[tuple[int, InterimVerdict]] = []
     if above is not None:
         shown.append((above, "worse" if lower_is_better else "better"))
     if below is not None:

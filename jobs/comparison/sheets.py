@@ -8,7 +8,7 @@ from jobs.comparison.difference import Compared
 from jobs.comparison.front import Front
 from jobs.comparison.matching import Drawing, Match, Side
 from jobs.metrics import Interval
-from runner.typeset import Cell, Column, Ends, Sheet
+from runner.typeset import Ends, PrintCell, PrintColumn, PrintTable
 
 BETTER = {True: "lower", False: "higher"}
 """Which values are better, by whether lower ones are."""
@@ -16,7 +16,7 @@ BETTER = {True: "lower", False: "higher"}
 
 def sheets(
     made: Sequence[Match], front: Front | None, drawing: Drawing
-) -> Iterator[Sheet]:
+) -> Iterator[PrintTable]:
     """A table for each match, and one of quality against cost where that is known."""
     for match in made:
         yield _differences(match, drawing)
@@ -24,21 +24,21 @@ def sheets(
         yield _costs(front, drawing)
 
 
-def _differences(match: Match, drawing: Drawing) -> Sheet:
+def _differences(match: Match, drawing: Drawing) -> PrintTable:
     interval = _interval(drawing)
-    return Sheet(
+    return PrintTable(
         title=f"{_side(match.b)} (B) against {_side(match.a)} (A)",
         columns=(
-            Column(name="Metric"),
-            Column(name="Better"),
-            Column(name="A", kind="number"),
-            Column(name="B", kind="number"),
-            Column(name="B - A", kind="change"),
-            Column(name=interval, kind="changes"),
-            Column(name="p (Holm)", kind="number"),
-            Column(name="n", kind="number"),
-            Column(name="Verdict on B"),
-            Column(name="Key", kind="key"),
+            PrintColumn(name="Metric"),
+            PrintColumn(name="Better"),
+            PrintColumn(name="A", kind="number"),
+            PrintColumn(name="B", kind="number"),
+            PrintColumn(name="B - A", kind="change"),
+            PrintColumn(name=interval, kind="changes"),
+            PrintColumn(name="p (Holm)", kind="number"),
+            PrintColumn(name="n", kind="number"),
+            PrintColumn(name="Verdict on B"),
+            PrintColumn(name="Key", kind="key"),
         ),
         rows=tuple(_row(match.a, each) for each in match.compared if each.overlap.n),
         note=f"Common items only. Intervals at {drawing.level:.10g}, B={drawing.b}, "
@@ -46,7 +46,7 @@ def _differences(match: Match, drawing: Drawing) -> Sheet:
     )
 
 
-def _row(side: Side, each: Compared) -> tuple[Cell, ...]:
+def _row(side: Side, each: Compared) -> tuple[PrintCell, ...]:
     gap = each.gap
     return (
         side.names.get(each.path, each.path),
@@ -62,15 +62,15 @@ def _row(side: Side, each: Compared) -> tuple[Cell, ...]:
     )
 
 
-def _costs(front: Front, drawing: Drawing) -> Sheet:
-    return Sheet(
+def _costs(front: Front, drawing: Drawing) -> PrintTable:
+    return PrintTable(
         title=f"{front.path}, cost and latency on {front.n} common items",
         columns=(
-            Column(name="Side"),
-            Column(name="value", kind="number", group="Quality"),
-            Column(name=_interval(drawing), kind="interval", group="Quality"),
-            Column(name=f"USD per {front.unit}", kind="number"),
-            Column(name="Median s", kind="number"),
+            PrintColumn(name="Side"),
+            PrintColumn(name="value", kind="number", group="Quality"),
+            PrintColumn(name=_interval(drawing), kind="interval", group="Quality"),
+            PrintColumn(name=f"USD per {front.unit}", kind="number"),
+            PrintColumn(name="Median s", kind="number"),
         ),
         rows=tuple(
             (

@@ -9,12 +9,16 @@ from typing import Any
 
 from jobs.comparison.sequential import decide
 from jobs.comparison.sides import Chosen, Named, Source, chosen
-from runner.cli.speech import record, tell, text
-from runner.deciding import Finished, Look
+from runner.cli.console import print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.records.front import Front, front
-from runner.records.scoring import settings_in
 from runner.registry import load_job
+from runner.run.early_stopping import (
+    FinishedItems,
+    InterimResult,
+    InterimScores,
+    interim_scores,
+)
+from runner.score.scoring import settings_in
 from store.database import open_reader
 from store.events import RunStarted
 from store.read.status import run_started
@@ -35,7 +39,7 @@ class _Watched:
 
     run: str
     started: RunStarted
-    front: Front
+    front: InterimScores
 
 
 def show(
@@ -64,9 +68,9 @@ def show(
     looks = [(a, b, _look(runs, a, b, own)) for a, b in pairs]
     notes = list(_notes(runs.values()))
     for note in notes:
-        tell(f"note: {note}")
+        print_note(f"note: {note}")
     if is_json:
-        record(
+        print_json(
             {
                 "metric": stopping.metric,
                 "margin": stopping.margin,
@@ -77,13 +81,13 @@ def show(
             }
         )
         return
-    text(
+    print_text(
         f"{stopping}, B minus A, mean over documents; wrong at any look with a chance "
         f"of at most {stopping.alpha:g}"
     )
     for (_, a), (_, b), look in looks:
         gap = "n/a" if look.difference is None else f"{look.difference:+.3f}"
-        text(
+        print_text(
             f"A {a}  B {b}  {gap} [{look.lo:.3f}, {look.hi:.3f}]  "
             f"{look.clusters:,} {look.cluster}s  {_SAID[look.standing]}"
         )
@@ -102,13 +106,15 @@ def _watched(
         job = load_job(started.job)
         dataset = job.load(settings_in(job, reader, typed))
         return _Watched(
-            run=folder.run_id, started=started, front=front(job, dataset, reader)
+            run=folder.run_id,
+            started=started,
+            front=interim_scores(job, dataset, reader),
         )
 
 
 def _look(
     runs: Mapping[Source, _Watched], a: Chosen, b: Chosen, stopping: StoppingRule
-) -> Look:
+) -> InterimResult:
     left, right = (runs[source].front for source, _ in (a, b))
     return decide(
         left.comparable.get(a[1], {}),
@@ -118,16 +124,16 @@ def _look(
     )
 
 
-def _both(a: Finished, b: Finished) -> Finished:
+def _both(a: FinishedItems, b: FinishedItems) -> FinishedItems:
     """What both runs have finished, in the order of A's plan, without a gap."""
     theirs = set(b.keys)
     if a.is_whole and b.is_whole:
         keys = tuple(key for key in a.keys if key in theirs)
-        return Finished(keys=keys, is_whole=True)
+        return FinishedItems(keys=keys, is_whole=True)
     shared = 0
     while shared < len(a.keys) and a.keys[shared] in theirs:
         shared += 1
-    return Finished(keys=a.keys[:shared], is_whole=False)
+    return FinishedItems(keys=a.keys[:shared], is_whole=False)
 
 
 def _notes(runs: Iterable[_Watched]) -> Iterator[str]:
@@ -140,7 +146,7 @@ def _notes(runs: Iterable[_Watched]) -> Iterator[str]:
 
 
 def _json(
-    runs: Mapping[Source, _Watched], a: Chosen, b: Chosen, look: Look
+    runs: Mapping[Source, _Watched], a: Chosen, b: Chosen, look: InterimResult
 ) -> dict[str, Any]:
     return {
         **{

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from runner.records.repeating import Basis
+from runner.score.repeat import ScoringBasis
 from store.events import Input
 
 
@@ -56,10 +56,12 @@ class Step:
     """A basis to be scored, and what it changes in that of the step before."""
 
     cause: Cause
-    basis: Basis
+    basis: ScoringBasis
 
 
-def steps(before: Basis, after: Basis, order: Sequence[str]) -> tuple[Step, ...]:
+def steps(
+    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+) -> tuple[Step, ...]:
     """The way from one basis to another, one cause at a time.
 
     Args:
@@ -78,8 +80,8 @@ def steps(before: Basis, after: Basis, order: Sequence[str]) -> tuple[Step, ...]
 
 
 def _changes(
-    before: Basis, after: Basis, order: Sequence[str]
-) -> Iterator[tuple[Cause, Basis]]:
+    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+) -> Iterator[tuple[Cause, ScoringBasis]]:
     at = before
     if before.seq != after.seq:
         at = replace(at, seq=after.seq)
@@ -115,11 +117,11 @@ def _changes(
         )
 
 
-def _of(basis: Basis, name: str) -> tuple[Input, ...]:
+def _of(basis: ScoringBasis, name: str) -> tuple[Input, ...]:
     return tuple(given for given in basis.inputs if given.setting == name)
 
 
-def _set(basis: Basis, after: Basis, name: str) -> Basis:
+def _set(basis: ScoringBasis, after: ScoringBasis, name: str) -> ScoringBasis:
     return replace(basis, settings={**basis.settings, name: after.settings.get(name)})
 
 

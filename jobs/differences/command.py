@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from runner.cli import choices, collector
+from runner.cli import arguments, console
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.argument("before", metavar="[N]", type=int, required=False)
 @click.argument("after", metavar="[M]", type=int, required=False)
 @click.option(
@@ -34,8 +34,8 @@ from runner.cli import choices, collector
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write it as a page there too.",
 )
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def diff(
     run_name: str,
     before: int | None,
@@ -54,26 +54,26 @@ def diff(
     from jobs.differences.finding import difference
     from jobs.differences.record import as_json
     from jobs.differences.rendering import text as rendered
-    from runner.cli.speech import DONE, record, tell, text
-    from runner.records.repeating import repeater
+    from runner.cli.console import DONE, print_json, print_note, print_text
+    from runner.score.repeat import rescorer
     from store.runs import resolve
 
     folder = resolve(given["runs_dir"], run_name)
-    collector.calm()
-    with repeater(folder) as run:
+    console.relax_collector()
+    with rescorer(folder) as run:
         last = run.recorded(after)
         made = difference(
             run,
             run.recorded(last.number - 1 if before is None else before),
             last,
-            progress=lambda cause: tell(f"scoring again: {cause}"),
+            progress=lambda cause: print_note(f"scoring again: {cause}"),
         )
     if html is not None:
         from jobs.differences.page import page
 
         html.write_text(page(made, given["metrics"]), encoding="utf-8", newline="")
     if given["as_json"]:
-        record(as_json(made, given["metrics"]))
+        print_json(as_json(made, given["metrics"]))
     else:
-        text(rendered(made, given["metrics"], given["top"]))
+        print_text(rendered(made, given["metrics"], given["top"]))
     return DONE

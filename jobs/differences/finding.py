@@ -18,7 +18,7 @@ from jobs.differences.difference import Difference
 from jobs.differences.ledger import Ledger
 from jobs.differences.seen import Seen, replayed, stored
 from runner.errors import DatasetError, RunnerError, UsageError
-from runner.records.repeating import Basis, Repeater
+from runner.score.repeat import Rescorer, ScoringBasis
 from store.events import ScoringRecorded
 
 Stop: TypeAlias = tuple[tuple[Cause, ...], Seen]
@@ -26,7 +26,7 @@ Stop: TypeAlias = tuple[tuple[Cause, ...], Seen]
 
 
 def difference(
-    run: Repeater,
+    run: Rescorer,
     before: ScoringRecorded,
     after: ScoringRecorded,
     *,
@@ -67,14 +67,14 @@ def difference(
 
 
 def _stops(
-    run: Repeater,
+    run: Rescorer,
     before: ScoringRecorded,
     after: ScoringRecorded,
     scratch: Path,
     progress: Callable[[str], None],
 ) -> Iterator[Stop]:
     """One scoring after the other, from the first as recorded to the last."""
-    begin, end = (Basis.of(run.job, each) for each in (before, after))
+    begin, end = (ScoringBasis.of(run.job, each) for each in (before, after))
     if run.is_still_after(min(begin.seq, end.seq)):
         begin = replace(begin, seq=end.seq)  # only scorings and the like came between
     way = steps(begin, end, tuple(run.job.Settings.model_fields))
@@ -110,7 +110,7 @@ def _stops(
 
 
 def _between(
-    run: Repeater, begin: Basis, before: ScoringRecorded, after: ScoringRecorded
+    run: Rescorer, begin: ScoringBasis, before: ScoringRecorded, after: ScoringRecorded
 ) -> Iterator[ScoringRecorded]:
     """Scorings that later code made on the basis of the first.
 
@@ -121,13 +121,13 @@ def _between(
     for each in run.scorings():
         is_between = before.number < each.number <= after.number
         if is_between and each.digest != digest and run.stored(each) is not None:
-            other = Basis.of(run.job, each)
+            other = ScoringBasis.of(run.job, each)
             if begin.is_like(other) and run.is_still_after(min(begin.seq, other.seq)):
                 digest = each.digest
                 yield each
 
 
-def _as_recorded(run: Repeater, recorded: ScoringRecorded) -> Seen:
+def _as_recorded(run: Rescorer, recorded: ScoringRecorded) -> Seen:
     scorecard = run.stored(recorded)
     if scorecard is None:
         raise RunnerError(

@@ -13,7 +13,7 @@ from jobs.differences.difference import Changed, ItemShare, Part, Stage, Verdict
 from jobs.differences.items import item_shares
 from jobs.differences.recoded import divided
 from jobs.differences.seen import Metric, Seen, verdict_changes
-from runner.records.repeating import Repeater
+from runner.score.repeat import Rescorer
 from runner.scorecard import Booking
 from store.tables import tasks_numbered
 
@@ -24,7 +24,7 @@ PAGE = 5_000
 class Ledger:
     """The parts of all metrics, entered one scoring after the other."""
 
-    def __init__(self, run: Repeater, first: Seen) -> None:
+    def __init__(self, run: Rescorer, first: Seen) -> None:
         """Begin with the first scoring; the run tells what its tasks are about."""
         self._run = run
         self._first = self._last = first

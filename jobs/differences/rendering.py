@@ -16,7 +16,7 @@ from jobs.differences.difference import (
     Stage,
     VerdictChange,
 )
-from runner.cli.folding import in_columns
+from runner.cli.console import in_columns
 from runner.errors import UsageError
 from runner.scorecard import Booking
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from jobs.differences.difference import VerdictChange
-from runner.records.render import headlines
-from runner.records.scoring import Scoring
+from runner.score.render import headlines
+from runner.score.scoring import Scoring
 from runner.scorecard import Comparable, Verdict
 from store.scoring import StoredVerdict, all_verdicts, write_verdicts
 

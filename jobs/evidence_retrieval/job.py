@@ -17,11 +17,18 @@ from jobs.evidence_retrieval.outline import OUTLINE
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from jobs.evidence_retrieval.wording import WORDING
-from runner.job import Answers, Importer, InputFile, Job, Prepared
-from runner.reply import Content
-from runner.request import Request
+from runner.job import (
+    Answer,
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    Task,
+    TaskSpec,
+)
+from runner.messages import Content, Request
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task, TaskSpec
 
 
 class EvidenceRetrieval(Job):

@@ -21,9 +21,8 @@ from jobs.evidence_retrieval.parsing.values import (
     PostVectors,
 )
 from jobs.evidence_retrieval.parsing.vectors import parse_vectors
-from runner.job import Stage
-from runner.reply import ParseFailure, Ranking, Reply, Vectors
-from runner.task import Task
+from runner.job import Stage, Task
+from runner.messages import ParseFailure, Ranking, Reply, Vectors
 
 UNKNOWN = ParseFailure(reason="unknown_query")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from runner.faults import sentence_of
-from runner.figure import FailedFigure, Figure
+from runner.job import sentence_of
+from runner.scorecard import FailedFigure, Figure
 
 Shown = TypeVar("Shown")
 """What a job draws figures from."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.calibration import Bin
-from runner.figure import Axis, Histogram, Line, Panel, Points, Rule
+from runner.scorecard import Axis, Histogram, LineSeries, Panel, Points, ReferenceLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def _observed(model: Stated, words: Words) -> Panel:
         x=Axis(lo=0, hi=1),
         y=Axis(label=words.share, lo=0, hi=1),
         marks=(
-            Rule(way="diagonal", label="as stated"),
-            Line(x=x, y=y, series=model.series),
+            ReferenceLine(way="diagonal", label="as stated"),
+            LineSeries(x=x, y=y, series=model.series),
             Points(
                 x=x,
                 y=y,

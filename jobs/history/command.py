@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
+from runner.cli import arguments
 
 if TYPE_CHECKING:
     from jobs.history.change import Change
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Draw history.svg and history.png into that folder.",
 )
-@choices.option(
+@arguments.option(
     "--runs-dir",
     "--history",
     "runs_dir",
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder that holds the runs.",
 )
-@choices.as_form
-@choices.as_json
+@arguments.as_form
+@arguments.as_json
 def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     """Show what the runs of JOB reached, the newest scoring of each.
 
@@ -65,7 +65,14 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     from jobs.history import reading, rendering
     from jobs.history.choosing import chosen, why_nothing
     from jobs.history.history import history as over
-    from runner.cli.speech import CHECK_FAILED, DONE, raw, record, tell, text
+    from runner.cli.console import (
+        CHECK_FAILED,
+        DONE,
+        print_json,
+        print_note,
+        print_raw,
+        print_text,
+    )
     from runner.errors import UsageError
     from runner.registry import load_job
     from runner.typeset import typeset
@@ -78,9 +85,9 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     name = load_job(job).name
     found = reading.found(runs_dir, name)
     for sentence in found.unread:
-        tell(f"note: {sentence}")
+        print_note(f"note: {sentence}")
     if not found.runs:
-        tell(
+        print_note(
             f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
             "one into it, if the job keeps one."
         )
@@ -95,20 +102,20 @@ def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
     told = [(each, tuple(_changes(each, found.runs))) for each in made]
     if given["as_json"]:
         listed = [rendering.compared_json(*each, max_drop=max_drop) for each in told]
-        record({**rendering.as_json(own), "compared": listed})
+        print_json({**rendering.as_json(own), "compared": listed})
     elif given["form"] != "text":
-        raw(typeset([rendering.sheet(own)], given["form"]))
+        print_raw(typeset([rendering.sheet(own)], given["form"]))
     else:
-        text(rendering.text(own))
+        print_text(rendering.text(own))
         for each in told:
-            text(rendering.compared(*each, max_drop=max_drop))
+            print_text(rendering.compared(*each, max_drop=max_drop))
     if given["plot"] is not None:
         _draw(own, given["plot"])
     for model in (model for model, each in beside.items() if each is None):
-        tell(f"note: {model} has no run to be compared with: {why_nothing(own)}.")
+        print_note(f"note: {model} has no run to be compared with: {why_nothing(own)}.")
     alerts = [sentence for each in made for sentence in each.alerts(max_drop)]
     for sentence in alerts:
-        tell(f"siftlog: {sentence}")
+        print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if alerts else DONE
 
 

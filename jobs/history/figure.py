@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from jobs.history.history import History
 from jobs.history.plot import low
-from runner.figure import Axis, Figure, Line, Mark, Panel, Rule
+from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 
 NAMED = 30
 """Runs that are called by their names, at most; more are numbered."""
@@ -45,7 +45,7 @@ def _values(own: History) -> list[float]:
 def _marks(own: History) -> Iterator[Mark]:
     places = {run.folder.run_id: place for place, run in enumerate(own.runs)}
     for number, (model, values) in enumerate(own.series.items()):
-        yield Line(
+        yield LineSeries(
             x=tuple(places[run] for run in values),
             y=tuple(values.values()),
             label=model,
@@ -54,4 +54,6 @@ def _marks(own: History) -> Iterator[Mark]:
         )
     for place, (before, after) in enumerate(pairwise(own.runs)):
         if before.milestone.data != after.milestone.data:
-            yield Rule(way="vertical", at=place + 0.5, label="database changed")
+            yield ReferenceLine(
+                way="vertical", at=place + 0.5, label="database changed"
+            )

@@ -13,7 +13,7 @@ from jobs.history.comparison import Comparison
 from jobs.history.history import History, Line
 from jobs.history.plot import plot
 from jobs.history.row import Row
-from runner.typeset import Cell, Column, Sheet
+from runner.typeset import PrintCell, PrintColumn, PrintTable
 from store.results import ItemPart
 
 UNDEFINED = "n/a"
@@ -91,28 +91,28 @@ def _cells(line: Line) -> tuple[str, ...]:
     )
 
 
-def sheet(own: History) -> Sheet:
+def sheet(own: History) -> PrintTable:
     """The table for print."""
     newest = own.newest.milestone
-    return Sheet(
+    return PrintTable(
         title=f"Runs of {newest.job}, oldest first",
         columns=(
-            Column(name="Run"),
-            Column(name="Date"),
-            Column(name="Model"),
-            Column(name="Passed", kind="number"),
-            Column(name=f"n ({newest.item}s)", kind="number"),
-            Column(name=f"Macro {newest.measure}", kind="number"),
-            Column(name=f"Micro {newest.measure}", kind="number"),
-            Column(name="Cost in USD", kind="number"),
-            Column(name="Change", kind="change"),
-            Column(name="Note"),
+            PrintColumn(name="Run"),
+            PrintColumn(name="Date"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="Passed", kind="number"),
+            PrintColumn(name=f"n ({newest.item}s)", kind="number"),
+            PrintColumn(name=f"Macro {newest.measure}", kind="number"),
+            PrintColumn(name=f"Micro {newest.measure}", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Change", kind="change"),
+            PrintColumn(name="Note"),
         ),
         rows=tuple(map(_row, own.lines)),
     )
 
 
-def _row(line: Line) -> tuple[Cell, ...]:
+def _row(line: Line) -> tuple[PrintCell, ...]:
     row, previous = line.row, line.previous
     return (
         row.run,

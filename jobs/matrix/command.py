@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices, collector
+from runner.cli import arguments, console
 
 if TYPE_CHECKING:
-    from runner.launching.shell import Shell
-    from runner.matrix.cell import Cell
-    from runner.matrix.file import MatrixFile
-    from runner.matrix.working import Came
+    from runner.matrix import CellResult, MatrixCell, MatrixFile
+    from runner.run.context import RunContext
 
 
 @click.command("run-all")
@@ -28,12 +26,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Once something failed in a run, start no call of the others.",
 )
-@choices.no_score
-@choices.no_report
-@choices.strict
-@choices.runs_dir
-@choices.as_form
-@choices.as_json
+@arguments.no_score
+@arguments.no_report
+@arguments.strict
+@arguments.runs_dir
+@arguments.as_form
+@arguments.as_json
 def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
     """Run the jobs, models and settings of FILE, side by side.
 
@@ -42,92 +40,100 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
     twice. At the end there is one table, and one page, of them all.
     """
     from jobs.matrix import foretold
-    from runner.cli.speech import BUDGET, DONE, INTERRUPTED, record, tell, text
-    from runner.launching.group import held
-    from runner.matrix.cell import cells
-    from runner.matrix.file import read_matrix
+    from runner.cli.console import (
+        BUDGET,
+        DONE,
+        INTERRUPTED,
+        print_json,
+        print_note,
+        print_text,
+    )
+    from runner.matrix import cells, read_matrix
+    from runner.run.folder import held
 
     matrix = read_matrix(file)
     runs_dir = given["runs_dir"]
     every = cells(matrix, runs_dir)
-    collector.calm()
+    console.relax_collector()
     if dry_run:
         made = foretold.foretold(every, runs_dir)
         if given["as_json"]:
-            record(foretold.as_json(matrix, made))
+            print_json(foretold.as_json(matrix, made))
         else:
-            text(foretold.text(matrix, made))
+            print_text(foretold.text(matrix, made))
         return DONE
     with held(runs_dir, matrix.group) as folder:
         left = [cell for cell in every if not cell.is_over]
         if len(left) < len(every):
-            tell(f"{len(every) - len(left)} of {len(every)} runs are over already.")
+            print_note(
+                f"{len(every) - len(left)} of {len(every)} runs are over already."
+            )
         came = _carry_out(matrix, left, given)
         codes = _conclude(every, came, given)
         _show(matrix, every, folder, given)
     worst = _worst(codes)
     if worst in {BUDGET, INTERRUPTED}:
-        tell(f"Go on with all runs that are not over: siftlog run-all {file}")
+        print_note(f"Go on with all runs that are not over: siftlog run-all {file}")
     return worst
 
 
 def _carry_out(
-    matrix: MatrixFile, left: Sequence[Cell], given: dict[str, Any]
-) -> Sequence[Came]:
+    matrix: MatrixFile, left: Sequence[MatrixCell], given: dict[str, Any]
+) -> Sequence[CellResult]:
     import asyncio
 
-    from runner.cli.joint_progress import JointProgress
-    from runner.cli.session import CLOCK
-    from runner.cli.speech import tell
-    from runner.matrix.working import carry_out
+    from runner.cli.console import print_note
+    from runner.cli.progress import JointProgress
+    from runner.cli.run_steps import CLOCK
+    from runner.matrix import carry_out
 
     progress = JointProgress(
         CLOCK, len(left), shares_budget=matrix.options.budget is not None
     )
 
-    async def carry() -> Sequence[Came]:
+    async def carry() -> Sequence[CellResult]:
         async with progress.shown():
             return await carry_out(
                 matrix,
                 left,
                 lambda cell: _shell(cell, progress, given),
-                tell,
+                print_note,
                 fail_fast=given["fail_fast"],
             )
 
     return asyncio.run(carry()) if left else []
 
 
-def _shell(cell: Cell, progress: Any, given: dict[str, Any]) -> Shell:  # noqa: ANN401 - its class is imported late
-    from runner.cli.session import CLOCK
-    from runner.cli.speech import record, tell
-    from runner.launching.shell import Shell
+def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext:  # noqa: ANN401 - its class is imported late
+    from runner.cli.console import print_json, print_note
+    from runner.cli.run_steps import CLOCK
+    from runner.run.context import RunContext
 
     run_id = cell.folder.run_id
 
     def launched() -> None:
         if given["as_json"]:
-            record({"event": "launch", "run": run_id})
+            print_json({"event": "launch", "run": run_id})
         else:
-            tell(f"Run {run_id} of {cell.work.job.name} in {cell.folder.path}")
+            print_note(f"Run {run_id} of {cell.work.job.name} in {cell.folder.path}")
 
-    return Shell(
+    return RunContext(
         clock=CLOCK,
-        environment=choices.environment(),
+        environment=arguments.environment(),
         runs_dir=given["runs_dir"],
-        tell=lambda sentence: tell(f"{run_id}: {sentence}"),
+        tell=lambda sentence: print_note(f"{run_id}: {sentence}"),
         launched=launched,
         watch=progress.watch,
     )
 
 
 def _conclude(
-    every: Sequence[Cell], came: Sequence[Came], given: dict[str, Any]
+    every: Sequence[MatrixCell], came: Sequence[CellResult], given: dict[str, Any]
 ) -> list[int]:
     """Score what ended, and what an earlier process left unscored; all exit codes."""
-    from runner.cli import session
-    from runner.cli.speech import FAILED_TASKS, tell
-    from runner.control.ending import Ended
+    from runner.cli import run_steps
+    from runner.cli.console import FAILED_TASKS, print_note
+    from runner.run.end import RunOutcome
     from store.database import open_reader
     from store.read.status import scorings
 
@@ -136,7 +142,7 @@ def _conclude(
     for cell in every:
         run = by_run.get(cell.folder.run_id)
         if run is not None and run.ended is None:
-            tell(f"siftlog: {cell.folder.run_id}: {run.why}")
+            print_note(f"siftlog: {cell.folder.run_id}: {run.why}")
             codes.append(FAILED_TASKS)
             continue
         scores = not given["no_score"]
@@ -146,10 +152,11 @@ def _conclude(
         is_cancelled = run is None and cell.state == "cancelled"
         ended = run.ended if run is not None else None
         codes.append(
-            session.end(
+            run_steps.end(
                 cell.folder,
                 cell.work,
-                ended or Ended(outcome="cancelled" if is_cancelled else "finished"),
+                ended
+                or RunOutcome(outcome="cancelled" if is_cancelled else "finished"),
                 given,
                 scores=scores,
                 shows=False,  # the table does, of all runs
@@ -159,7 +166,7 @@ def _conclude(
 
 
 def _show(
-    matrix: MatrixFile, every: Sequence[Cell], folder: Path, given: dict[str, Any]
+    matrix: MatrixFile, every: Sequence[MatrixCell], folder: Path, given: dict[str, Any]
 ) -> None:
     """Write the table and the page, and print the table."""
     import json
@@ -167,10 +174,9 @@ def _show(
     from jobs.matrix import rendering
     from jobs.matrix.page import page
     from jobs.matrix.standing import standings
-    from runner.cli.session import CLOCK
-    from runner.cli.speech import raw, record, text
-    from runner.records.render import csv_lines
-    from runner.records.reporting import REPORT
+    from runner.cli.console import print_json, print_raw, print_text
+    from runner.cli.run_steps import CLOCK
+    from runner.score.render import REPORT, csv_lines
     from runner.typeset import typeset
 
     found = standings(every, CLOCK)
@@ -181,13 +187,13 @@ def _show(
         whole = page(matrix.group, found, matrix.options.budget)
         (folder / REPORT).write_text(whole, "utf-8")
     if given["as_json"]:
-        record({"event": "compared", **shown})
+        print_json({"event": "compared", **shown})
         return
     if given["form"] != "text":
-        raw(typeset([rendering.sheet(matrix.group, found)], given["form"]))
+        print_raw(typeset([rendering.sheet(matrix.group, found)], given["form"]))
         return
-    text(rendering.text(matrix.group, found))
-    text(f"files: {folder}")
+    print_text(rendering.text(matrix.group, found))
+    print_text(f"files: {folder}")
 
 
 def _worst(codes: Sequence[int]) -> int:
@@ -195,7 +201,7 @@ def _worst(codes: Sequence[int]) -> int:
 
     Something interrupted, then money, then what failed, then what a check found.
     """
-    from runner.cli.speech import BUDGET, CHECK_FAILED, DONE, FAILED_TASKS, INTERRUPTED
+    from runner.cli.console import BUDGET, CHECK_FAILED, DONE, FAILED_TASKS, INTERRUPTED
 
     order = (INTERRUPTED, BUDGET, FAILED_TASKS, CHECK_FAILED, DONE)
     # an endpoint that is out, or a run that cannot be scored, failed here

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.cli.figures import cost, number
-from runner.cli.folding import in_columns
-from runner.estimating.estimate import Span
-from runner.estimating.preview import preview
-from runner.matrix.cell import Cell
-from runner.matrix.file import MatrixFile
+from runner.cli.console import cost, in_columns, number
+from runner.estimate.estimate import EstimateRange, preview
+from runner.matrix import MatrixCell, MatrixFile
 from store.read.usage import dollars
 
 _HEADS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
@@ -22,10 +19,10 @@ _HEADS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
 class Foretold:
     """One run before it is carried out."""
 
-    cell: Cell
+    cell: MatrixCell
     items: int
-    calls: Span  #: of the whole run, whatever has been asked already
-    usd: Span | None  #: None: a price is unknown
+    calls: EstimateRange  #: of the whole run, whatever has been asked already
+    usd: EstimateRange | None  #: None: a price is unknown
 
     @property
     def what(self) -> str:
@@ -35,7 +32,7 @@ class Foretold:
         return "nothing left" if self.cell.is_over else f"goes on ({self.cell.state})"
 
 
-def foretold(cells: Sequence[Cell], runs_dir: Path) -> list[Foretold]:
+def foretold(cells: Sequence[MatrixCell], runs_dir: Path) -> list[Foretold]:
     """Estimate every run from a sample of its plan; nothing is sent or written."""
     made = []
     for cell in cells:
@@ -73,12 +70,12 @@ def text(file: MatrixFile, made: Sequence[Foretold]) -> str:
     return "\n".join(lines)
 
 
-def whole(made: Sequence[Foretold]) -> Span | None:
+def whole(made: Sequence[Foretold]) -> EstimateRange | None:
     """What all runs cost together; None: a price is unknown."""
     spans = [each.usd for each in made if each.usd is not None]
     if len(spans) < len(made):
         return None
-    return sum(spans, Span(low=0.0, expected=0.0, high=0.0))
+    return sum(spans, EstimateRange(low=0.0, expected=0.0, high=0.0))
 
 
 def as_json(file: MatrixFile, made: Sequence[Foretold]) -> dict[str, Any]:
@@ -105,13 +102,13 @@ def as_json(file: MatrixFile, made: Sequence[Foretold]) -> dict[str, Any]:
     }
 
 
-def _span(span: Span) -> str:
+def _span(span: EstimateRange) -> str:
     if span.low == span.high:
         return dollars(span.expected)
     return f"{dollars(span.expected)} ({dollars(span.low)} to {dollars(span.high)})"
 
 
-def _json(span: Span) -> dict[str, float]:
+def _json(span: EstimateRange) -> dict[str, float]:
     return {
         "low": round(span.low, 6),
         "expected": round(span.expected, 6),

@@ -10,7 +10,7 @@ from jobs.report.document import document, facts_list
 from jobs.report.grid import Column, grid
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import number
-from runner.records.reporting import REPORT
+from runner.score.render import REPORT
 from store.read.usage import dollars
 
 _NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}

@@ -8,10 +8,10 @@ from typing import Any
 
 from jobs.matrix.standing import Standing
 from jobs.report.wording import number
-from runner.cli.folding import in_columns
+from runner.cli.console import in_columns
 from runner.scorecard import Cell as TableCell
-from runner.typeset import Cell as Typeset
-from runner.typeset import Column, Sheet
+from runner.typeset import PrintCell as Typeset
+from runner.typeset import PrintColumn, PrintTable
 from store.read.usage import dollars
 
 HEADS = ("run", "state", "tasks", "failed", "cost", "metric", "value", "interval", "n")
@@ -60,7 +60,7 @@ def text(group: str, found: Sequence[Standing]) -> str:
     return "\n".join(lines)
 
 
-def sheet(group: str, found: Sequence[Standing]) -> Sheet:
+def sheet(group: str, found: Sequence[Standing]) -> PrintTable:
     """The table for print: each run with the metric that its scoring is judged by."""
     rows: list[tuple[Typeset, ...]] = []
     for one in found:
@@ -81,20 +81,20 @@ def sheet(group: str, found: Sequence[Standing]) -> Sheet:
                 one.headline,
             )
         )
-    return Sheet(
+    return PrintTable(
         title=f"{group}: {len(found)} runs",
         columns=(
-            Column(name="Run"),
-            Column(name="Model"),
-            Column(name="State"),
-            Column(name="Completed", kind="number"),
-            Column(name="Failed", kind="number"),
-            Column(name="Cost in USD", kind="number"),
-            Column(name="Metric"),
-            Column(name="value", kind="number"),
-            Column(name="interval", kind="interval"),
-            Column(name="n", kind="number"),
-            Column(name="Key", kind="key"),
+            PrintColumn(name="Run"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="State"),
+            PrintColumn(name="Completed", kind="number"),
+            PrintColumn(name="Failed", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Metric"),
+            PrintColumn(name="value", kind="number"),
+            PrintColumn(name="interval", kind="interval"),
+            PrintColumn(name="n", kind="number"),
+            PrintColumn(name="Key", kind="key"),
         ),
         rows=tuple(rows),
     )

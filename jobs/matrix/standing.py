@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.matrix.cell import Cell
-from runner.records.reporting import REPORT
+from runner.matrix import MatrixCell
+from runner.score.render import REPORT
 from store.clock import Clock
 from store.database import open_reader
 from store.read.live import live_status
@@ -43,12 +43,12 @@ class Standing:
         return self.metrics.get(self.headline, {})
 
 
-def standings(cells: Sequence[Cell], clock: Clock) -> list[Standing]:
+def standings(cells: Sequence[MatrixCell], clock: Clock) -> list[Standing]:
     """How the runs stand, in the order of the file."""
     return [_standing(cell, clock) for cell in cells]
 
 
-def _standing(cell: Cell, clock: Clock) -> Standing:
+def _standing(cell: MatrixCell, clock: Clock) -> Standing:
     folder = cell.folder
     if not folder.log.is_file():
         return Standing(

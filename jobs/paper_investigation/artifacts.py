@@ -20,8 +20,8 @@ from jobs.paper_investigation.questions import LETTERS
 from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.tallies.agreement import question_facts
-from runner.reply import Reply
-from runner.scorecard import Line
+from runner.messages import Reply
+from runner.scorecard import StreamedLine
 
 EVAL_RESULTS = "eval_results.jsonl"
 
@@ -46,7 +46,9 @@ def file_name(slug: str, replicate: int, rest: str) -> str:
     return f"{slug}_{stem}{mark}{dot}{suffix}"
 
 
-def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]:
+def lines(
+    paper: MarkedPaper, slug: str, *, is_recorded: bool
+) -> Iterator[StreamedLine]:
     """The lines that a paper, or a question alone, adds to its model's files.
 
     Args:
@@ -56,10 +58,10 @@ def lines(paper: MarkedPaper, slug: str, *, is_recorded: bool) -> Iterator[Line]
     """
     record = paper.record
 
-    def line(rest: str, fields: Mapping[str, Any]) -> Line:
+    def line(rest: str, fields: Mapping[str, Any]) -> StreamedLine:
         text = msgspec.json.encode(fields).decode()
         name = file_name(slug, record.replicate, rest)
-        return Line(artifact=name, text=f"{text}\n")
+        return StreamedLine(artifact=name, text=f"{text}\n")
 
     if record.mode == "questions":
         for marked in paper.questions:

@@ -18,7 +18,7 @@ from jobs.paper_investigation.lexical import (
     index,
     read_prompt,
 )
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 
 
 def baseline(request: ChatRequest) -> str:

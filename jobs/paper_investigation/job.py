@@ -15,10 +15,18 @@ from jobs.paper_investigation.outline import OUTLINE
 from jobs.paper_investigation.reading import STAGES
 from jobs.paper_investigation.settings import Settings as JobSettings
 from jobs.paper_investigation.wording import WORDING
-from runner.job import Answers, Importer, InputFile, Job, Prepared
-from runner.request import ChatRequest
+from runner.job import (
+    Answer,
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    Task,
+    TaskSpec,
+)
+from runner.messages import ChatRequest
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task, TaskSpec
 
 
 class PaperInvestigation(Job):

@@ -14,7 +14,7 @@ from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.request import batch_context, paper_of
 from jobs.paper_investigation.settings import Settings
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
 
 CHARS_PER_TOKEN = 4
 """The usual rule of thumb for English; the extraction of section 4.3 counts so too."""

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from jobs.paper_investigation.dataset import Question
 from jobs.paper_investigation.questions import LETTERS
+from runner.messages import TextPart
 from runner.prompts import PromptBook
-from runner.request import Part
 
 STUDY_FIELDS = (
     ("Variant", "variant"),
@@ -30,10 +30,10 @@ STUDY_FIELDS = (
 QUESTION_PROMPTS = ("question.choice", "question.association")
 
 
-def paper_part(pmcid: str, text: str) -> Part:
+def paper_part(pmcid: str, text: str) -> TextPart:
     """The paper between its marks; a provider's cache may end after it."""
     mark = _mark(text)
-    return Part(
+    return TextPart(
         text=f'<paper-{mark} id="{pmcid}">\n{text}\n</paper-{mark}>\n\n', cache=True
     )
 

@@ -18,9 +18,8 @@ from jobs.paper_investigation.parsing import (
     parse_study,
 )
 from jobs.paper_investigation.request import batch_of, question_of
-from runner.job import Stage
-from runner.reply import ParseFailure, Reply
-from runner.task import Task
+from runner.job import Stage, Task
+from runner.messages import ParseFailure, Reply
 
 UNKNOWN = ParseFailure(reason="unknown_question")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from jobs.paper_investigation.dataset import Question
-from runner.reply import Reply
+from runner.messages import Reply
 
 Mode: TypeAlias = Literal["investigate", "extract", "questions"]
 

@@ -9,8 +9,8 @@ import msgspec
 from jobs.paper_investigation import prompts, schemas
 from jobs.paper_investigation.dataset import Dataset, Question
 from jobs.paper_investigation.settings import Settings
-from runner.request import ChatRequest, Message, Part, Schema
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, Message, Schema, TextPart
 
 
 def request(dataset: Dataset, task: Task) -> ChatRequest:
@@ -91,9 +91,11 @@ def _known(dataset: Dataset, pmcid: str, key: str) -> Question:
     return question
 
 
-def _paper(dataset: Dataset, prompt: str, pmcid: str) -> Part:
+def _paper(dataset: Dataset, prompt: str, pmcid: str) -> TextPart:
     if pmcid not in dataset.papers:
-        return Part(text=dataset.prompts.text(f"{prompt}.paper_absent", pmcid=pmcid))
+        return TextPart(
+            text=dataset.prompts.text(f"{prompt}.paper_absent", pmcid=pmcid)
+        )
     text = dataset.papers.text(pmcid)
     return prompts.paper_part(pmcid, text[: dataset.settings.max_chars or None])
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from runner.request import Schema
+from runner.messages import Schema
 
 
 def _closed(**properties: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from jobs.property_extraction.reading import STAGES
 from jobs.property_extraction.settings import Settings as JobSettings
 from jobs.property_extraction.wording import WORDING
 from runner.job import (
+    Answer,
     Answers,
     Importer,
     InputFile,
@@ -26,11 +27,11 @@ from runner.job import (
     ModelLimits,
     Prepared,
     PreparedFolder,
+    Task,
+    TaskSpec,
 )
-from runner.reply import Content
-from runner.request import ChatRequest
+from runner.messages import ChatRequest, Content
 from runner.scorecard import Booking, Scorecard
-from runner.task import Answer, Task, TaskSpec
 
 if TYPE_CHECKING:
     from jobs.property_extraction.differing import Bookable

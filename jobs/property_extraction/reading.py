@@ -9,9 +9,8 @@ from jobs.property_extraction.parsing.extraction import parse_extraction
 from jobs.property_extraction.parsing.requote import parse_requote
 from jobs.property_extraction.parsing.verdict import parse_choice, parse_verdict
 from jobs.property_extraction.row import Prediction
-from runner.job import Stage
-from runner.reply import ParseFailure, Reply
-from runner.task import Task
+from runner.job import Stage, Task
+from runner.messages import ParseFailure, Reply
 
 
 def read_extraction(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from runner.cli import choices
+from runner.cli import arguments
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
 @click.option("--rebuild", is_flag=True, help="Draw it again though it is there.")
 @click.option(
@@ -21,8 +21,8 @@ from runner.cli import choices
     type=click.Path(path_type=Path, dir_okay=False),
     help="Copy the page there too: it needs no other file.",
 )
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def report(
     run_name: str,
     scoring: int | None,
@@ -39,9 +39,9 @@ def report(
     """
     import shutil
 
-    from runner.cli.speech import DONE, record, text
-    from runner.records.choosing import chosen
-    from runner.records.reporting import REPORT
+    from runner.cli.console import DONE, print_json, print_text
+    from runner.score.render import REPORT
+    from runner.score.repeat import chosen
     from store.database import open_reader
     from store.read.status import scorings
     from store.runs import resolve
@@ -52,13 +52,13 @@ def report(
     path = folder.scores / str(recorded.number) / REPORT
     is_drawn = rebuild or not path.exists()
     if is_drawn:
-        from runner.records.redrawing import redraw
+        from runner.score.repeat import redraw
 
         redraw(folder, recorded)
     if out is not None:
         shutil.copyfile(path, out)
     if as_json:
-        record(
+        print_json(
             {
                 "run": folder.run_id,
                 "scoring": recorded.number,
@@ -67,5 +67,5 @@ def report(
             }
         )
     else:
-        text(str(path))
+        print_text(str(path))
     return DONE

@@ -19,16 +19,8 @@ from matplotlib.ticker import MaxNLocator
 from jobs.report.lettering import NAME, title, words
 from jobs.report.marks import Pen
 from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
-from runner.faults import sentence_of
-from runner.figure import (
-    Axis,
-    Bars,
-    FailedFigure,
-    Figure,
-    Histogram,
-    Panel,
-    Points,
-)
+from runner.job import sentence_of
+from runner.scorecard import Axis, Bars, FailedFigure, Figure, Histogram, Panel, Points
 
 SQUARE_IN = 4.6
 """Width of a figure whose only column is square panels."""

@@ -13,17 +13,17 @@ from matplotlib.axes import Axes
 from jobs.report.lettering import label, words
 from jobs.report.style import BACKGROUND, FAINT, INK, foreground, look
 from jobs.report.wording import number
-from runner.figure import (
+from runner.scorecard import (
     Axis,
     Band,
     Bars,
-    Heat,
+    Heatmap,
     Histogram,
-    Line,
+    LineSeries,
     Number,
     Panel,
     Points,
-    Rule,
+    ReferenceLine,
     Stack,
 )
 
@@ -68,9 +68,11 @@ class Pen:
         """Whether values run along x, since y has names."""
         return bool(self.panel.y.names)
 
-    def _draw(self, mark: Line | Points | Histogram | Band | Rule | Heat) -> None:
+    def _draw(
+        self, mark: LineSeries | Points | Histogram | Band | ReferenceLine | Heatmap
+    ) -> None:
         match mark:
-            case Line():
+            case LineSeries():
                 self._line(mark)
             case Points():
                 self._points(mark)
@@ -87,14 +89,14 @@ class Pen:
                     label=label(mark.label),
                     zorder=1.5,
                 )
-            case Rule():
+            case ReferenceLine():
                 self._rule(mark)
-            case Heat():
+            case Heatmap():
                 self._heat(mark)
             case _:
                 assert_never(mark)
 
-    def _line(self, mark: Line) -> None:
+    def _line(self, mark: LineSeries) -> None:
         drawn = look(mark.series)
         self.axes.plot(
             numbers(mark.x),
@@ -211,7 +213,7 @@ class Pen:
             label=label(mark.label),
         )
 
-    def _rule(self, mark: Rule) -> None:
+    def _rule(self, mark: ReferenceLine) -> None:
         given: dict[str, Any] = {
             "color": FAINT,
             "linestyle": (0, (4, 3)),
@@ -226,7 +228,7 @@ class Pen:
         else:
             self.axes.axline((0, 0), slope=1, **given)
 
-    def _heat(self, mark: Heat) -> None:
+    def _heat(self, mark: Heatmap) -> None:
         rows = [numbers(row) for row in mark.rows]
         image = self.axes.imshow(rows, origin="lower", aspect="auto", cmap="cividis")
         self.axes.grid(visible=False)

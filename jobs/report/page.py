@@ -16,14 +16,13 @@ from jobs.report import sections, tables
 from jobs.report.costs import costs
 from jobs.report.document import document, facts_list
 from jobs.report.markup import Element, element
-from runner.figure import FailedFigure, Figure
-from runner.records.reporting import OPERATIONS, REPORT, Reported
-from runner.scorecard import Finding
+from runner.score.render import OPERATIONS, REPORT, ReportSource
+from runner.scorecard import FailedFigure, Figure, Finding
 
 FIGURES = "figures"
 
 
-def write(folder: Path, reported: Reported) -> tuple[Finding, ...]:
+def write(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
     """Write `report.html`, and `figures/` where there are some, into *folder*.
 
     Returns:
@@ -58,12 +57,12 @@ def _finding(failed: FailedFigure) -> Finding:
     )
 
 
-def _with(reported: Reported, found: tuple[Finding, ...]) -> Reported:
+def _with(reported: ReportSource, found: tuple[Finding, ...]) -> ReportSource:
     card = reported.scorecard
     return replace(reported, scorecard=replace(card, findings=(*card.findings, *found)))
 
 
-def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
+def page(folder: Path, reported: ReportSource, drawn: Sequence[Figure]) -> str:
     """The text of the page; *folder* holds all other files of the scoring."""
     course = json.loads((folder / OPERATIONS).read_text(encoding="utf-8"))
     parts = {
@@ -93,7 +92,7 @@ def page(folder: Path, reported: Reported, drawn: Sequence[Figure]) -> str:
     return document(title, header, filled, _footer(reported))
 
 
-def _facts(reported: Reported) -> Element:
+def _facts(reported: ReportSource) -> Element:
     card = reported.scorecard
     facts = {
         "job": f"{reported.job}, version {reported.job_version}",
@@ -107,7 +106,7 @@ def _facts(reported: Reported) -> Element:
     return facts_list(facts)
 
 
-def _footer(reported: Reported) -> Element:
+def _footer(reported: ReportSource) -> Element:
     return element(
         "footer",
         element(

@@ -11,11 +11,9 @@ from typing import Any, TypeAlias
 from jobs.report.grid import Column, grid, scrolling
 from jobs.report.markup import Child, Element, element
 from jobs.report.wording import counted, interval, number, spread, target
-from runner.figure import Figure
-from runner.records.overview import BETTER
-from runner.records.render import headlines as headline_paths
-from runner.records.reporting import Reported
-from runner.scorecard import LIMITS, Direction, Finding, Metric
+from runner.score.render import BETTER, ReportSource
+from runner.score.render import headlines as headline_paths
+from runner.scorecard import LIMITS, Direction, Figure, Finding, Metric
 
 MOST_METRICS = 300
 """Of one model in the report; scorecard.json holds all."""
@@ -27,7 +25,7 @@ Course: TypeAlias = Mapping[str, Any]
 """What `operations.json` says: how far the run had come, and what it had cost."""
 
 
-def notices(reported: Reported, course: Course) -> Iterator[str]:
+def notices(reported: ReportSource, course: Course) -> Iterator[str]:
     """What a reader must know before the first number."""
     card = reported.scorecard
     # folders of earlier versions do not say it
@@ -51,7 +49,7 @@ def notices(reported: Reported, course: Course) -> Iterator[str]:
         yield f"{errors:,} findings are errors: see Findings."
 
 
-def overview(reported: Reported) -> Iterator[Element]:
+def overview(reported: ReportSource) -> Iterator[Element]:
     """Models by headline metrics on one page, each with its name and its key."""
     card = reported.scorecard
     paths = headline_paths(card)
@@ -100,7 +98,7 @@ def _estimate(metric: Metric | None) -> Child:
     return number(metric.value), ends if interval(metric) else ""
 
 
-def headlines(reported: Reported) -> Iterator[Element]:
+def headlines(reported: ReportSource) -> Iterator[Element]:
     """The headline metrics: one block each, one row a model."""
     models = reported.scorecard.models
     paths = dict.fromkeys(
@@ -134,7 +132,7 @@ def headlines(reported: Reported) -> Iterator[Element]:
     )
 
 
-def not_available(reported: Reported) -> Iterator[Element]:
+def not_available(reported: ReportSource) -> Iterator[Element]:
     """What a reader would look for in vain, and why it is not there."""
     parts = reported.scorecard.not_available
     if parts:
@@ -229,14 +227,14 @@ def figures(drawn: Iterable[Figure], folder: Path) -> Iterator[Element]:
         )
 
 
-def limits(reported: Reported) -> Iterator[Element]:
+def limits(reported: ReportSource) -> Iterator[Element]:
     """What the numbers do not show, a paragraph each."""
     for finding in reported.scorecard.findings:
         if finding.where == LIMITS:
             yield element("p", finding.message)
 
 
-def findings(reported: Reported) -> Iterator[Element]:
+def findings(reported: ReportSource) -> Iterator[Element]:
     """The gravest first, otherwise in the order in which they were made."""
     found = sorted(
         (own for own in reported.scorecard.findings if own.where != LIMITS),
@@ -293,7 +291,7 @@ def _dollars(amount: float | None) -> str:
     return "?" if amount is None else f"{amount:.4f}"
 
 
-def settings(reported: Reported) -> Iterator[Element]:
+def settings(reported: ReportSource) -> Iterator[Element]:
     """What was set, and which files were read."""
     values = reported.scorecard.settings
     if "profile" in values:
@@ -321,7 +319,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def metrics(reported: Reported) -> Iterator[Element]:
+def metrics(reported: ReportSource) -> Iterator[Element]:
     """Everything that was measured, one table a model."""
     for model, own in reported.scorecard.models.items():
         shown = own[:MOST_METRICS]

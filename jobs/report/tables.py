@@ -7,14 +7,14 @@ from pathlib import Path
 
 from jobs.report.grid import FIRST_ROWS, Sheet
 from jobs.report.markup import Child, Element, element
-from runner.records.reporting import Reported
+from runner.score.render import ReportSource
 from runner.scorecard import Table
 
 HEADLINE_ROWS = 60
 """Of a table that a report begins with, so many are shown."""
 
 
-def first(reported: Reported, folder: Path) -> Iterator[Element]:
+def first(reported: ReportSource, folder: Path) -> Iterator[Element]:
     """The tables that a reader looks for first."""
     for table in reported.scorecard.tables:
         if table.is_headline:
@@ -22,7 +22,7 @@ def first(reported: Reported, folder: Path) -> Iterator[Element]:
             yield sheet.grid(_caption(table, sheet), table.titles)
 
 
-def others(reported: Reported, folder: Path) -> Iterator[Element]:
+def others(reported: ReportSource, folder: Path) -> Iterator[Element]:
     """The short tables in full, the beginning of the long ones behind a click."""
     for table in reported.scorecard.tables:
         if table.is_headline:

@@ -23,6 +23,7 @@ from jobs.review_benchmark.settings import Settings as JobSettings
 from jobs.review_benchmark.wording import WORDING
 from runner.errors import UsageError
 from runner.job import (
+    Answer,
     Answers,
     Importer,
     InputFile,
@@ -30,11 +31,11 @@ from runner.job import (
     Prepared,
     PreparedFolder,
     PreparedFromFiles,
+    Task,
+    TaskSpec,
 )
-from runner.reply import Content
-from runner.request import ChatRequest, Request
+from runner.messages import ChatRequest, Content, Request
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task, TaskSpec
 
 
 class ReviewBenchmark(Job):

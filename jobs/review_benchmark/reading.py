@@ -24,9 +24,8 @@ from jobs.review_benchmark.parsing.result import parse_result
 from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.parsing.vector import parse_vector
 from jobs.review_benchmark.settings import ENDS
-from runner.job import Stage
-from runner.reply import ParseFailure, Reply, Vectors
-from runner.task import Task
+from runner.job import Stage, Task
+from runner.messages import ParseFailure, Reply, Vectors
 
 
 def read_plan(dataset: Dataset, task: Task, reply: Reply) -> SearchPlan | ParseFailure:

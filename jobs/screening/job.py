@@ -16,11 +16,19 @@ from jobs.screening.inputs import load
 from jobs.screening.outline import OUTLINE
 from jobs.screening.settings import Settings as JobSettings
 from jobs.screening.wording import WORDING
-from runner.job import Answers, Importer, InputFile, Job, Prepared, PreparedFolder
-from runner.reply import Content
-from runner.request import ChatRequest
+from runner.job import (
+    Answer,
+    Answers,
+    Importer,
+    InputFile,
+    Job,
+    Prepared,
+    PreparedFolder,
+    Task,
+    TaskSpec,
+)
+from runner.messages import ChatRequest, Content
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task, TaskSpec
 
 
 class Screening(Job):

@@ -11,9 +11,8 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.criteria import parse_criteria
 from jobs.screening.parsing.screen import parse_screen
-from runner.job import Stage
-from runner.reply import ParseFailure, Reply
-from runner.task import Task
+from runner.job import Stage, Task
+from runner.messages import ParseFailure, Reply
 
 
 def read_criteria(

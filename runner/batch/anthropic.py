@@ -15,17 +15,23 @@ from typing import Final
 
 import msgspec
 
-from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
-from runner.batch.ids import key_of
-from runner.batch.link import Link
-from runner.batch.openai import PAGE, SKEW_S, received
-from runner.clients.client import Received
-from runner.clients.ladder import Ladder
-from runner.clients.openai_compatible import endpoint_url
-from runner.clients.options import ClientOptions
+from runner.batch.batch import (
+    BatchBounds,
+    BatchSearch,
+    BatchStatus,
+    ItemOutcome,
+    OrphanItem,
+    SoughtBatch,
+    key_of,
+)
+from runner.batch.openai import PAGE, SKEW_S, BatchConnection, received
+from runner.clients.client import ClientOptions, Received
+from runner.clients.fallbacks import Fallbacks
+from runner.clients.http_client import endpoint_url
+from runner.clients.wire import ANTHROPIC_MESSAGES, encode_messages
+from runner.clients.wire_shared import UNREADABLE, Shape
 from runner.errors import Expired, MalformedReply
-from runner.request import ChatRequest
-from runner.wire import ANTHROPIC_MESSAGES, UNREADABLE, Shape, encode_messages
+from runner.messages import ChatRequest
 from store.events import BatchOutcome
 
 ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"
@@ -108,7 +114,7 @@ class AnthropicBatches:
     """The batches of one model at one endpoint of Anthropic's form."""
 
     form = "anthropic"
-    bounds = Bounds(requests=100_000, bytes=256_000_000)
+    bounds = BatchBounds(requests=100_000, bytes=256_000_000)
 
     def __init__(self, model: str, options: ClientOptions) -> None:
         self._model = model.removeprefix("anthropic/")
@@ -118,10 +124,10 @@ class AnthropicBatches:
         if key is not None:
             headers["x-api-key"] = key.reveal()
         endpoint = endpoint_url(base_url)
-        self.ladder = options.ladder or Ladder(
+        self.ladder = options.ladder or Fallbacks(
             endpoint, model, structured=options.structured
         )
-        self._link = Link(endpoint, headers, options)
+        self._link = BatchConnection(endpoint, headers, options)
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
@@ -143,7 +149,7 @@ class AnthropicBatches:
         created = await self._link.post(BATCHES, _Id, {"requests": requests})
         return created.id
 
-    async def find(self, sought: Sought) -> Search:
+    async def find(self, sought: SoughtBatch) -> BatchSearch:
         """Look at all that may be it, from the newest batch back."""
         is_settled = True
         async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
@@ -154,8 +160,8 @@ class AnthropicBatches:
                 if not batch.has_ended:
                     is_settled = False
                 elif await self._is_of(batch.id, sought.key):
-                    return Search(id=batch.id)
-        return Search(is_settled=is_settled)
+                    return BatchSearch(id=batch.id)
+        return BatchSearch(is_settled=is_settled)
 
     async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
         """The batches from the newest back to those that were made at *since_s*."""
@@ -172,14 +178,14 @@ class AnthropicBatches:
 
     async def _is_of(self, batch_id: str, key: str) -> bool:
         """Whether the first result of a batch is of an item under that key or tag."""
-        async with aclosing(self.results(batch_id, Standing(status=""))) as results:
+        async with aclosing(self.results(batch_id, BatchStatus(status=""))) as results:
             async for item_id, _ in results:
                 return item_id.startswith(f"{key}-")
         return False
 
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
-    ) -> list[Orphan] | None:
+    ) -> list[OrphanItem] | None:
         """Those whose results show the tag; what is at work does not show it yet."""
         async with aclosing(self._listed(0.0)) as listed:
             others = [batch async for batch in listed if batch.id not in known]
@@ -190,18 +196,18 @@ class AnthropicBatches:
         ):
             return None
         return [
-            Orphan(batch=batch.id, item=item)
+            OrphanItem(batch=batch.id, item=item)
             for batch in others
             if batch.has_ended and await self._is_of(batch.id, tag)
-            async for item, outcome in self.results(batch.id, Standing(status=""))
+            async for item, outcome in self.results(batch.id, BatchStatus(status=""))
             if isinstance(outcome, Received) and key_of(item) not in known
         ]
 
-    async def look(self, batch_id: str) -> Standing:
+    async def look(self, batch_id: str) -> BatchStatus:
         """How a batch stands."""
         batch = await self._link.get(f"{BATCHES}/{batch_id}", _Batch)
         counts = batch.request_counts
-        return Standing(
+        return BatchStatus(
             status=batch.processing_status,
             done=counts.succeeded,
             failed=counts.errored,
@@ -209,7 +215,7 @@ class AnthropicBatches:
         )
 
     async def results(
-        self, batch_id: str, standing: Standing
+        self, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         """The lines of the page of results."""
         del standing

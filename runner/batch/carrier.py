@@ -1,21 +1,40 @@
-"""Carries one batch after another from stage to stage, until its calls are told."""
+"""Carries one batch after another from stage to stage, until its calls are answered.
+
+What a provider has of a run whose log is lost is adopted on the way: answers that are
+paid for.
+
+A log that went with its disk knows no batches, but the provider has them still. The
+ids of their items begin with the run's tag and end with the hash of what was asked, so
+a call that asks the same, of the same run, may have that item's answer for its own.
+Each item is claimed once: calls that ask alike are different samples.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
-from runner.batch.batch import Batch
-from runner.batch.course import Happening, Stage, after
-from runner.batch.endpoint import BatchEndpoint, Sought, Standing
-from runner.batch.ids import key_of
-from runner.clients.client import Left
-from runner.engine.retry import RULES, decide
+from runner.batch.batch import (
+    Batch,
+    BatchEndpoint,
+    BatchEvent,
+    BatchStage,
+    BatchStatus,
+    OrphanItem,
+    SoughtBatch,
+    digest_of,
+    key_of,
+    request_of,
+    stage_after,
+)
+from runner.clients.client import CallLeft
+from runner.engine.failure_policy import RETRY_RULES, decide_retry
 from runner.errors import (
     AttemptError,
     ConnectionLost,
@@ -56,7 +75,7 @@ VAGUE: Final = (ConnectionLost, Timeout, ServerError, Overloaded, MalformedReply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class BatchContext:
     """The run that batches are carried for."""
 
     tag: str  #: the beginning of its batches' keys
@@ -75,22 +94,26 @@ class Setting:
                 await self.leaving.wait()
         except TimeoutError:
             return
-        raise Left
+        raise CallLeft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class BatchPatience:
     """How batches are waited for, in seconds."""
 
     poll_s: float  #: between two looks, at first
     settle_s: float  #: what is not shown for so long is not there
 
 
-class Carrier:
+class BatchCarrier:
     """Carries the batches of one model."""
 
     def __init__(
-        self, model: str, endpoint: BatchEndpoint, setting: Setting, patience: Patience
+        self,
+        model: str,
+        endpoint: BatchEndpoint,
+        setting: BatchContext,
+        patience: BatchPatience,
     ) -> None:
         """Carry the batches of *model* that *endpoint* has."""
         self._model = model
@@ -99,11 +122,11 @@ class Carrier:
         self._settle_s = patience.settle_s
         self._run = setting
         self._log = setting.log
-        self._steps: Mapping[Stage, Callable[[Batch], Awaitable[Happening]]] = {
-            Stage.PREPARED: self._send,
-            Stage.SOUGHT: self._seek,
-            Stage.OPEN: self._look,
-            Stage.ENDED: self._read,
+        self._steps: Mapping[BatchStage, Callable[[Batch], Awaitable[BatchEvent]]] = {
+            BatchStage.PREPARED: self._send,
+            BatchStage.SOUGHT: self._seek,
+            BatchStage.OPEN: self._look,
+            BatchStage.ENDED: self._read,
         }
 
     async def carry(self, batch: Batch) -> None:
@@ -114,9 +137,9 @@ class Carrier:
         """
         while not batch.stage.is_final:
             happening = await self._steps[batch.stage](batch)
-            batch.stage = after(batch.stage, happening)
+            batch.stage = stage_after(batch.stage, happening)
 
-    async def _send(self, batch: Batch) -> Happening:
+    async def _send(self, batch: Batch) -> BatchEvent:
         """Upload and create."""
         bodies = batch.bodies()
         try:
@@ -128,26 +151,26 @@ class Carrier:
         except AttemptError as error:
             if error.was_sent and isinstance(error, VAGUE):
                 batch.error = error
-                return Happening.UNSURE
+                return BatchEvent.UNSURE
             return await self._postpone(batch, error)
         await self._created(batch, file=file)
-        return Happening.CREATED
+        return BatchEvent.CREATED
 
-    async def _postpone(self, batch: Batch, error: AttemptError) -> Happening:
+    async def _postpone(self, batch: Batch, error: AttemptError) -> BatchEvent:
         """Nothing came of it: wait and try again, as long as that may be of use.
 
         Too much waits there for as long as other batches take, which may be a day.
         """
         if isinstance(error, RateLimited):
             await self._trouble(batch, error)
-            return Happening.POSTPONED
+            return BatchEvent.POSTPONED
         batch.refusals += 1
         if error.status in MISSING_ROUTE:
             error = Unavailable(
                 f"the endpoint has no batch API; run without --batch ({error})",
                 status=error.status,
             )
-        decision = decide(
+        decision = decide_retry(
             error,
             same=batch.refusals,
             tries=batch.refusals,
@@ -155,7 +178,7 @@ class Carrier:
             deadline_s=float("inf"),
             chance=1.0,
         )
-        rule = RULES[type(error)]
+        rule = RETRY_RULES[type(error)]
         is_shared = rule.stops_endpoint or isinstance(error, NotServed | Unavailable)
         if decision.retry_in_s is None and isinstance(error, VAGUE):
             error = Unavailable(
@@ -165,16 +188,16 @@ class Carrier:
             )
         if decision.retry_in_s is None or is_shared:
             await self._ended(
-                batch, Standing(status="", outcome="failed", why=str(error))
+                batch, BatchStatus(status="", outcome="failed", why=str(error))
             )
             batch.tell_rest(error)
-            return Happening.DECLINED
+            return BatchEvent.DECLINED
         await self._run.pause(decision.retry_in_s)
-        return Happening.POSTPONED
+        return BatchEvent.POSTPONED
 
-    async def _seek(self, batch: Batch) -> Happening:
+    async def _seek(self, batch: Batch) -> BatchEvent:
         """Look for it in the provider's list."""
-        sought = Sought(
+        sought = SoughtBatch(
             key=batch.key,
             requests=batch.requests,
             prepared_us=batch.prepared_us,
@@ -185,7 +208,7 @@ class Carrier:
         except AttemptError as error:
             batch.refusals += 1
             if batch.refusals >= MOST_SEARCHES:
-                raise Left(
+                raise CallLeft(
                     Unavailable(
                         f"whether batch {batch.key} was made could not be found out in "
                         f"{batch.refusals} tries; the last one: {error}",
@@ -193,19 +216,19 @@ class Carrier:
                     )
                 ) from error
             await self._trouble(batch, error)
-            return Happening.UNDECIDED
+            return BatchEvent.UNDECIDED
         batch.refusals = 0
         if search.id is not None:
             batch.id = search.id
             await self._created(batch, found=True)
-            return Happening.FOUND
+            return BatchEvent.FOUND
         if not search.is_settled:
             await self._run.pause(self._poll_s)
-            return Happening.UNDECIDED
+            return BatchEvent.UNDECIDED
         if await self._may_appear(batch, "is not in the provider's list"):
-            return Happening.UNDECIDED
-        await self._ended(batch, Standing(status="", outcome="missing"))
-        return Happening.ABSENT
+            return BatchEvent.UNDECIDED
+        await self._ended(batch, BatchStatus(status="", outcome="missing"))
+        return BatchEvent.ABSENT
 
     async def _may_appear(self, batch: Batch, why: str) -> bool:
         """Whether what a look did not show may be there; waits for the next look then.
@@ -241,7 +264,7 @@ class Carrier:
             BatchCreated(batch=batch.key, id=batch_id, file=file, found=found)
         )
 
-    async def _look(self, batch: Batch) -> Happening:
+    async def _look(self, batch: Batch) -> BatchEvent:
         """See how it stands; at once the first time, then at growing distance."""
         before = batch.standing
         if before is not None:
@@ -253,62 +276,62 @@ class Carrier:
             if error.status == HTTPStatus.NOT_FOUND:
                 return await self._unknown(batch)
             await self._trouble(batch, error)
-            return Happening.SEEN
+            return BatchEvent.SEEN
         batch.is_troubled, batch.absent_since = False, None
         if seen.outcome is not None:
             if not batch.has_ended:
                 await self._ended(batch, seen)
             if isinstance(seen.rest, RateLimited):
                 await self._trouble(batch, seen.rest, LONGEST)
-                return Happening.TURNED_AWAY
-            return Happening.DONE
+                return BatchEvent.TURNED_AWAY
+            return BatchEvent.DONE
         if before is not None and _figures(seen) == _figures(before):
             batch.pauses += 1
-            return Happening.SEEN
+            return BatchEvent.SEEN
         batch.pauses = 0
         await self._log.append(
             BatchPolled(
                 batch=batch.key, status=seen.status, done=seen.done, failed=seen.failed
             )
         )
-        return Happening.SEEN
+        return BatchEvent.SEEN
 
-    async def _unknown(self, batch: Batch) -> Happening:
+    async def _unknown(self, batch: Batch) -> BatchEvent:
         """The provider knows no such batch, or not for the moment."""
         if await self._may_appear(batch, "is unknown to the provider"):
-            return Happening.SEEN
+            return BatchEvent.SEEN
         why = f"the provider knows no batch {batch.id} any more"
         if not batch.has_ended:
-            await self._ended(batch, Standing(status="", outcome="failed", why=why))
+            await self._ended(batch, BatchStatus(status="", outcome="failed", why=why))
         self._run.tell(f"{self._model}: {why}; what was in it is asked again.")
         batch.tell_rest(Expired(f"Not answered: {why}"))
-        return Happening.GONE
+        return BatchEvent.GONE
 
-    async def _read(self, batch: Batch) -> Happening:
+    async def _read(self, batch: Batch) -> BatchEvent:
         """Tell every call what came of it; read again from the start if need be."""
-        standing = batch.standing or Standing(status="")
+        standing = batch.standing or BatchStatus(status="")
         try:
             await self._tell_results(batch, standing)
         except MalformedReply as error:
             batch.readings += 1
             if batch.readings < MOST_READINGS:
                 await self._trouble(batch, error)
-                return Happening.BROKEN
+                return BatchEvent.BROKEN
             self._run.tell(
                 f"Batch {batch.id}: {error}; what is missing is asked again."
             )
         except AttemptError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 await self._trouble(batch, error)
-                return Happening.BROKEN
+                return BatchEvent.BROKEN
             if await self._may_appear(batch, "has no results at the provider"):
-                return Happening.BROKEN
+                return BatchEvent.BROKEN
         for number, item in batch.untold:
             fault = standing.faults.get(number) or standing.rest
             batch.tell(item, fault or Expired("Not answered: the results have it not"))
-        return Happening.READ
+        return BatchEvent.READ
 
-    async def _tell_results(self, batch: Batch, standing: Standing) -> None:
+    async def _tell_results(self, batch: Batch, standing: BatchStatus) -> None:
         """Tell the calls what the results hold.
 
         Raises:
@@ -335,7 +358,7 @@ class Carrier:
         await asyncio.sleep(0)  # those who were told append now
         await self._log.last_seq()
 
-    async def _ended(self, batch: Batch, standing: Standing) -> None:
+    async def _ended(self, batch: Batch, standing: BatchStatus) -> None:
         """Record that nothing will change about it any more."""
         assert standing.outcome is not None  # noqa: S101 - of an ended one
         batch.has_ended = True
@@ -358,8 +381,8 @@ class Carrier:
         Raises:
             Left: no wait helps, as where the key is refused.
         """
-        if RULES[type(error)].stops_endpoint:
-            raise Left(error) from error
+        if RETRY_RULES[type(error)].stops_endpoint:
+            raise CallLeft(error) from error
         if not batch.is_troubled:
             batch.is_troubled = True
             self._run.tell(f"Batch {batch.id or batch.key}: {error}; trying again.")
@@ -372,6 +395,81 @@ def _id_of(batch: Batch) -> str:
     return batch.id
 
 
-def _figures(standing: Standing) -> tuple[str, int, int]:
+def _figures(standing: BatchStatus) -> tuple[str, int, int]:
     """What is worth an event where it has changed."""
     return standing.status, standing.done, standing.failed
+
+
+class ItemAdoption:
+    """The items that no log of the run knows, until calls have claimed them."""
+
+    def __init__(
+        self, endpoint: BatchEndpoint, setting: BatchContext, poll_s: float
+    ) -> None:
+        """Look at *endpoint*, every *poll_s* seconds while it does not tell yet."""
+        self._endpoint = endpoint
+        self._run = setting
+        self._poll_s = poll_s
+        self._begun_us = setting.clock.now_us()
+        self._lock = asyncio.Lock()
+        self._orphans: dict[str, deque[OrphanItem]] | None = None  #: by what was asked
+
+    async def look(self, keys: Iterable[str]) -> None:
+        """Find them, the first time.
+
+        Args:
+            keys: of the batches that are waited for, whose ids may not be known yet.
+
+        Raises:
+            Left: the process ends, or the key is refused.
+        """
+        async with self._lock:
+            if self._orphans is None:
+                # of a batch that was taken over, only some items may have been
+                adopted = self._run.adopted
+                whole = self._run.ids - adopted.keys()
+                found = await self._found(whole.union(keys))
+                self._orphans = {}
+                for orphan in found:
+                    if orphan.item in adopted.get(orphan.batch, ()):
+                        continue
+                    asked = request_of(orphan.item)
+                    self._orphans.setdefault(asked, deque()).append(orphan)
+
+    async def _found(self, known: AbstractSet[str]) -> Sequence[OrphanItem]:
+        is_told = False
+        while True:
+            try:
+                orphans = await self._endpoint.orphans(
+                    self._run.tag, known=known, before_us=self._begun_us
+                )
+            except AttemptError as error:
+                if RETRY_RULES[type(error)].stops_endpoint:
+                    raise CallLeft(error) from error
+                why = str(error)
+            else:
+                if orphans is not None:
+                    self._tell(orphans)
+                    return orphans
+                why = "batches that are at work may be of this run"
+            if not is_told:
+                is_told = True
+                self._run.tell(
+                    f"Looking for batches of the run that its log lacks: {why}; "
+                    "trying again."
+                )
+            await self._run.pause(self._poll_s)
+
+    def _tell(self, orphans: Sequence[OrphanItem]) -> None:
+        """Say what there is to be had."""
+        if orphans:
+            there = len({orphan.batch for orphan in orphans})
+            self._run.tell(
+                f"The provider has {len(orphans):,} requests of this run in {there} "
+                "batches that its log lacks: what is asked alike takes their answers."
+            )
+
+    def claim(self, request: str) -> OrphanItem | None:
+        """An item in which *request*, a hash in hex, was asked; each is given once."""
+        left = (self._orphans or {}).get(digest_of(request))
+        return left.popleft() if left else None

@@ -1,4 +1,4 @@
-"""Asks by batches: calls are gathered, sent together, and told what came of them.
+"""Asks by batches: calls are gathered, sent together, and answered as the batch ends.
 
 A client like any other, but for three things. It keeps its own record, because a batch
 outlives the process: what it is about to send stands in the log before it is sent. It
@@ -13,23 +13,127 @@ stage, so nothing goes on that the engine does not know of.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from runner.batch.adopting import Adoption
-from runner.batch.batch import Batch, Told
-from runner.batch.carrier import Carrier, Patience, Setting
-from runner.batch.course import Happening, Stage, after
-from runner.batch.endpoint import BatchEndpoint
-from runner.batch.ids import Asked
-from runner.batch.known import Known
-from runner.clients.client import Call, ClientStatistics, Left, Received, Unsent
-from runner.clients.tally import Tally
-from runner.errors import AttemptError, BadRequest, Expired, Unavailable
-from runner.request import ChatRequest
-from runner.wire import Shape
-from store.events import BatchCreated, BatchPrepared, Entry, batch_bytes
+from runner.batch.batch import (
+    Batch,
+    BatchedAttempt,
+    BatchEndpoint,
+    BatchEvent,
+    BatchStage,
+    CallOutcome,
+    key_of,
+    stage_after,
+)
+from runner.batch.carrier import BatchCarrier, BatchContext, BatchPatience, ItemAdoption
+from runner.clients.client import (
+    Call,
+    CallLeft,
+    CallUnsent,
+    ClientOptions,
+    ClientStatistics,
+    ClientTally,
+    Received,
+    Secret,
+)
+from runner.clients.wire_shared import Shape
+from runner.errors import AttemptError, BadRequest, Expired, Unavailable, UsageError
+from runner.messages import ChatRequest
+from runner.options import RunOptions
+from store.events import (
+    AttemptStarted,
+    BatchCreated,
+    BatchItem,
+    BatchPrepared,
+    Entry,
+    batch_bytes,
+)
+from store.read.usage import RecordedBatch, batches, items_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingBatch:
+    """A batch in which attempts wait that have no outcome yet."""
+
+    key: str
+    model: str
+    id: str | None  #: the provider's; None: it may have the batch or not
+    prepared_us: int
+    has_ended: bool  #: the log knows that
+    items: tuple[BatchItem, ...]  #: all of them, in the order they were sent in
+    open: frozenset[tuple[int, int]]  #: those without an outcome, as (task, attempt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingBatches:
+    """What a run's earlier processes have left to batches."""
+
+    batches: tuple[PendingBatch, ...] = ()
+    ids: frozenset[str] = frozenset()
+    """Of every batch that the provider is known to have."""
+    adopted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Items that were taken over from batches of a lost log, by the id of the batch."""
+
+    def of(self, model: str) -> tuple[PendingBatch, ...]:
+        """The batches of one model."""
+        return tuple(known for known in self.batches if known.model == model)
+
+
+def pending_batches(
+    conn: sqlite3.Connection, starts: Iterable[AttemptStarted]
+) -> PendingBatches:
+    """The batches that the attempts *starts* wait in, as far as these were sent.
+
+    From the newest batch back, for an attempt may have been in one that never came to
+    be before it went into another.
+    """
+    there = batches(conn)
+    still = {(start.task, start.attempt) for start in starts}
+    found = []
+    for batch in reversed(there):
+        if not still:
+            break
+        if batch.id is None and not batch.is_open:
+            continue  # it never came to be: nothing of it was sent
+        known = _known(conn, batch, still)
+        if known.open:
+            found.append(known)
+            still -= known.open
+    ids = frozenset(batch.id for batch in there if batch.id is not None)
+    return PendingBatches(batches=tuple(found), ids=ids, adopted=_adopted(conn, there))
+
+
+def _adopted(
+    conn: sqlite3.Connection, there: Iterable[RecordedBatch]
+) -> dict[str, frozenset[str]]:
+    """What was taken over: its items bear another key than the log has them under."""
+    adopted: dict[str, frozenset[str]] = {}
+    for batch in there:
+        if batch.id is None or not batch.is_found:
+            continue
+        items = {item.id for item in items_of(conn, batch)}
+        if any(key_of(item) != batch.key for item in items):
+            adopted[batch.id] = adopted.get(batch.id, frozenset()) | items
+    return adopted
+
+
+def _known(
+    conn: sqlite3.Connection, batch: RecordedBatch, still: set[tuple[int, int]]
+) -> PendingBatch:
+    items = tuple(items_of(conn, batch))
+    return PendingBatch(
+        key=batch.key,
+        model=batch.model,
+        id=batch.id,
+        prepared_us=batch.prepared_us,
+        has_ended=not batch.is_open,
+        items=items,
+        open=frozenset((item.task, item.attempt) for item in items) & still,
+    )
+
 
 LINGER_S: Final = 2.0
 """A batch is sent once no further call has come for so long."""
@@ -40,11 +144,11 @@ MOST_MISSES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class BatchSettings:
     """How batches are made and waited for."""
 
     size: int  #: requests, at most
-    patience: Patience  #: how they are waited for
+    patience: BatchPatience  #: how they are waited for
     adopts: bool = False  #: takes over batches that a lost log of the run had
 
 
@@ -55,9 +159,9 @@ class BatchClient:
         self,
         model: str,
         endpoint: BatchEndpoint,
-        habits: Habits,
-        setting: Setting,
-        known: Sequence[Known] = (),
+        habits: BatchSettings,
+        setting: BatchContext,
+        known: Sequence[PendingBatch] = (),
     ) -> None:
         """Go on with the batches of earlier processes, those that are *known*."""
         self._model = model
@@ -68,20 +172,24 @@ class BatchClient:
         self._clock = setting.clock
         self._size = min(habits.size, endpoint.bounds.requests)
         self._ladder = endpoint.ladder
-        self._tally = Tally()
+        self._tally = ClientTally()
         self._gathering: dict[str | None, Batch] = {}
         """By the provider's id of what is taken over; None: of what is to be sent."""
         self._under_way: list[Batch] = []
-        self._carrier = Carrier(model, endpoint, setting, habits.patience)
+        self._carrier = BatchCarrier(model, endpoint, setting, habits.patience)
         poll_s = habits.patience.poll_s
-        self._adoption = Adoption(endpoint, setting, poll_s) if habits.adopts else None
+        self._adoption = (
+            ItemAdoption(endpoint, setting, poll_s) if habits.adopts else None
+        )
         self._misses = 0  #: batches in a row that never came to be
-        self._told: dict[tuple[int, int], tuple[Batch, asyncio.Future[Told]]] = {}
+        self._told: dict[
+            tuple[int, int], tuple[Batch, asyncio.Future[CallOutcome]]
+        ] = {}
         for each in known:
             self._take_up(each)
 
-    def _take_up(self, known: Known) -> None:
-        stage = Stage.SOUGHT if known.id is None else Stage.OPEN
+    def _take_up(self, known: PendingBatch) -> None:
+        stage = BatchStage.SOUGHT if known.id is None else BatchStage.OPEN
         batch = Batch(stage, batch_id=known.id)
         batch.key = known.key
         batch.prepared_us = known.prepared_us
@@ -114,18 +222,20 @@ class BatchClient:
                     return received
                 case AttemptError() as error:
                     raise self._ladder.met(error, sent)
-                case Left(why=why):
-                    raise Left(why)
-                case Unsent():
-                    raise Unsent
+                case CallLeft(why=why):
+                    raise CallLeft(why)
+                case CallUnsent():
+                    raise CallUnsent
 
-    def _join(self, call: Call, shape: Shape) -> tuple[Batch, asyncio.Future[Told]]:
+    def _join(
+        self, call: Call, shape: Shape
+    ) -> tuple[Batch, asyncio.Future[CallOutcome]]:
         """A place for the call in the batch that is being gathered."""
         if not isinstance(call.request, ChatRequest):
             raise BadRequest("Only chats are asked by batches.")
         if call.is_stale:
             raise Expired("What is asked has changed since; it was never sent.")
-        asked = Asked(call.task.number, call.attempt, call.asked)
+        asked = BatchedAttempt(call.task.number, call.attempt, call.asked)
         adoption = self._adoption
         orphan = None if adoption is None else adoption.claim(call.asked)
         if orphan is not None:
@@ -157,16 +267,16 @@ class BatchClient:
     async def _lead(self, batch: Batch) -> None:
         """Carry a batch to its end, or to where this process leaves it."""
         batch.is_led = True
-        left = Left()
+        left = CallLeft()
         try:
-            if batch.stage is Stage.GATHERING:
+            if batch.stage is BatchStage.GATHERING:
                 await self._gather(batch)
             await self._carrier.carry(batch)
-            if batch.stage is Stage.MISSING:
+            if batch.stage is BatchStage.MISSING:
                 self._tell_missing(batch)
             else:
                 self._misses = 0
-        except Left as error:
+        except CallLeft as error:
             left = error
         finally:
             batch.tell_rest(left)  # the leading call too
@@ -184,7 +294,7 @@ class BatchClient:
                     status=batch.error.status,
                 )
             )
-        batch.tell_rest(Unsent())
+        batch.tell_rest(CallUnsent())
 
     async def _gather(self, batch: Batch) -> None:
         """Wait for calls; then record what is to be sent."""
@@ -205,13 +315,13 @@ class BatchClient:
         entry = Entry(event=prepared, payload=batch_bytes(items))
         if batch.id is None:
             await self._log.append(entry)
-            batch.stage = after(batch.stage, Happening.RECORDED)
+            batch.stage = stage_after(batch.stage, BatchEvent.RECORDED)
             return
         self._run.ids.add(batch.id)
         batch.sent()
         created = BatchCreated(batch=batch.key, id=batch.id, found=True)
         await self._log.append(entry, created)
-        batch.stage = after(batch.stage, Happening.FOUND)
+        batch.stage = stage_after(batch.stage, BatchEvent.FOUND)
 
     def _close(self, batch: Batch) -> None:
         """Have the next call begin another batch."""
@@ -222,9 +332,79 @@ class BatchClient:
 
     def statistics(self) -> ClientStatistics:
         """The client's figures."""
-        sent = sum(batch.stage is not Stage.GATHERING for batch in self._under_way)
+        sent = sum(batch.stage is not BatchStage.GATHERING for batch in self._under_way)
         return replace(self._tally.statistics(), batches=sent)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._endpoint.close()
+
+
+FORMS: Final = ("openai", "anthropic")
+"""Named after the providers that they are of."""
+
+ANTHROPIC_KEY: Final = "ANTHROPIC_API_KEY"
+ANTHROPIC_ADDRESSES: Final = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+"""In this order, as litellm reads them for single calls."""
+
+
+def open_endpoint(model: str, options: ClientOptions) -> BatchEndpoint:
+    """The batches of *model*: of the form of its provider, or of OpenAI's.
+
+    Raises:
+        UsageError: its provider has no batches that siftlog can use, or wants a key.
+    """
+    # imported here, so that a run without batches does not pay for them
+    from runner.batch.anthropic import (  # noqa: PLC0415 - see above
+        AnthropicBatches,
+    )
+    from runner.batch.openai import OpenAIBatches  # noqa: PLC0415 - see above
+
+    provider = model.partition("/")[0]
+    if options.base_url is not None:
+        # an address is one of OpenAI's form, whatever the model is called there
+        return OpenAIBatches(model, options)
+    if provider not in FORMS:
+        raise UsageError(
+            f"{model} cannot be asked by batches, only openai/..., anthropic/... and "
+            "what --base-url serves in OpenAI's form; run without --batch."
+        )
+    if provider == AnthropicBatches.form:
+        return AnthropicBatches(model, _at_anthropic(options))
+    return OpenAIBatches(model, options)
+
+
+def _at_anthropic(options: ClientOptions) -> ClientOptions:
+    """Anthropic's address and key, from the variables that its own clients read."""
+    found = (options.environment.get(name) for name in ANTHROPIC_ADDRESSES)
+    base_url = next(filter(None, found), None)
+    if base_url is not None and not base_url.rstrip("/").endswith("/v1"):
+        # Anthropic's clients add /v1 to it, behind a gateway's path too
+        base_url = f"{base_url.rstrip('/')}/v1"
+    key = options.environment.get(ANTHROPIC_KEY)
+    api_key = options.api_key or (Secret(key) if key else None)
+    if api_key is None and base_url is None:
+        raise UsageError(
+            f"Anthropic's batches need a key: set {ANTHROPIC_KEY} in the environment "
+            "or in .env."
+        )
+    return replace(options, api_key=api_key, base_url=base_url)
+
+
+def open_batch_clients(
+    endpoints: Mapping[str, BatchEndpoint],
+    options: RunOptions,
+    setting: BatchContext,
+    left: PendingBatches,
+) -> dict[str, BatchClient]:
+    """The clients of *endpoints*, by model, going on with what is *left*."""
+    patience = BatchPatience(
+        poll_s=options.batch_poll_s, settle_s=options.batch_settle_s
+    )
+    habits = BatchSettings(
+        size=options.batch_requests, patience=patience, adopts=options.batch_adopt
+    )
+    return {
+        model: BatchClient(model, endpoint, habits, setting, left.of(model))
+        for model, endpoint in endpoints.items()
+    }

@@ -8,17 +8,34 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx
 import msgspec
 
-from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
-from runner.batch.link import Link
-from runner.clients.client import Received
-from runner.clients.ladder import Ladder
-from runner.clients.openai_compatible import CHATS, OPENAI_URL, PATHS, endpoint_url
-from runner.clients.options import ClientOptions
+from runner.batch.batch import (
+    BatchBounds,
+    BatchSearch,
+    BatchStatus,
+    ItemOutcome,
+    OrphanItem,
+    SoughtBatch,
+)
+from runner.clients.client import ClientOptions, Received
+from runner.clients.fallbacks import Fallbacks
+from runner.clients.http_client import (
+    CHATS,
+    COMPRESSIONS,
+    OPENAI_URL,
+    PATHS,
+    HttpSender,
+    StreamRefused,
+    endpoint_url,
+)
+from runner.clients.refusals import refusal
+from runner.clients.wire import decode_reply
+from runner.clients.wire_openai import OPENAI_CHAT, OPENAI_RESPONSES
+from runner.clients.wire_shared import UNREADABLE, Shape
 from runner.errors import (
     AttemptError,
     BadRequest,
@@ -27,10 +44,129 @@ from runner.errors import (
     NotServed,
     RateLimited,
 )
-from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, OPENAI_RESPONSES, UNREADABLE, Shape, decode_reply
+from runner.messages import ChatRequest
 from store.events import BatchOutcome
 from store.served import REQUEST_IDS
+
+_T = TypeVar("_T")
+
+
+class BatchConnection:
+    """The batch endpoints under one address."""
+
+    def __init__(
+        self, base_url: str, headers: Mapping[str, str], options: ClientOptions
+    ) -> None:
+        """Speak to *base_url*, which may hold no key, with *headers*, which may."""
+        url = httpx.URL(base_url)
+        self._base_url = base_url
+        self._options = options
+        self._headers = {
+            "host": url.netloc.decode(),
+            "accept": "application/json",
+            "accept-encoding": COMPRESSIONS,
+            "user-agent": "siftlog",
+            **headers,
+            **options.headers,
+        }
+        self._sender = HttpSender(base_url, options, options.keys)
+
+    async def get(
+        self, path: str, into: type[_T], query: Mapping[str, str] | None = None
+    ) -> _T:
+        """What stands at *path*.
+
+        Raises:
+            AttemptError: it could not be had.
+        """
+        return await self._exchange(self._request("GET", path, params=query), into)
+
+    async def post(self, path: str, into: type[_T], content: object = None) -> _T:
+        """What comes of sending *content* to *path*, as JSON; None: nothing is sent.
+
+        Raises:
+            AttemptError: it was refused, or nobody knows what became of it.
+        """
+        body = b"" if content is None else msgspec.json.encode(content)
+        request = self._request(
+            "POST", path, content=body, headers={"content-type": "application/json"}
+        )
+        return await self._exchange(request, into)
+
+    async def upload(
+        self, path: str, into: type[_T], *, name: str, content: bytes
+    ) -> _T:
+        """What comes of uploading a file of requests.
+
+        Raises:
+            AttemptError: as for `post`.
+        """
+        request = self._request(
+            "POST",
+            path,
+            data={"purpose": "batch"},
+            files={"file": (name, content, "application/jsonl")},
+        )
+        return await self._exchange(request, into)
+
+    async def lines(self, path: str) -> AsyncGenerator[bytes]:
+        """The lines that stand at *path*, without the empty ones.
+
+        Raises:
+            AttemptError: they could not be had, or not to the end.
+        """
+        try:
+            async with aclosing(self._sender.lines(self._request("GET", path))) as read:
+                async for line in read:
+                    if line.strip():
+                        yield line
+        except StreamRefused as error:
+            raise self.refusal(error.status, error.body, error.headers) from None
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        **content: Any,
+    ) -> httpx.Request:
+        request = httpx.Request(
+            method,
+            self._base_url + path,
+            headers={**self._headers, **(headers or {})},
+            **content,
+        )
+        request.read()
+        return request
+
+    async def _exchange(self, request: httpx.Request, into: type[_T]) -> _T:
+        status, headers, body = await self._sender.send(request)
+        if not httpx.codes.is_success(status):
+            raise self.refusal(status, body, headers)
+        try:
+            return msgspec.json.decode(body, type=into)
+        except UNREADABLE as error:
+            raise MalformedReply(
+                f"{self._base_url}: what was said of a batch cannot be read ({error}).",
+                body=body,
+            ) from error
+
+    def refusal(
+        self, status: int, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> AttemptError:
+        """The error that a status other than 200 stands for, of one item or of all."""
+        return refusal(
+            self._base_url,
+            status,
+            headers or {},
+            body,
+            now_us=self._options.clock.now_us(),
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._sender.close()
+
 
 PAGE: Final = "100"
 """Batches on a page of the list, at most."""
@@ -121,13 +257,13 @@ class OpenAIBatches:
     """The batches of one model at one endpoint of OpenAI's form."""
 
     form = "openai"
-    bounds = Bounds(requests=50_000, bytes=200_000_000)
+    bounds = BatchBounds(requests=50_000, bytes=200_000_000)
 
     def __init__(self, model: str, options: ClientOptions) -> None:
         self._model = model.removeprefix("openai/")
         base_url = OPENAI_URL if options.base_url is None else options.base_url
         endpoint = endpoint_url(base_url)
-        self.ladder = options.ladder or Ladder(
+        self.ladder = options.ladder or Fallbacks(
             endpoint, model, structured=options.structured
         )
         self._form: Final = (
@@ -137,7 +273,7 @@ class OpenAIBatches:
             self.ladder.begin_with("max_completion_tokens")
         key = options.api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.reveal()}"}
-        self._link = Link(endpoint, headers, options)
+        self._link = BatchConnection(endpoint, headers, options)
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         """A request's body."""
@@ -179,13 +315,13 @@ class OpenAIBatches:
         )
         return created.id
 
-    async def find(self, sought: Sought) -> Search:
+    async def find(self, sought: SoughtBatch) -> BatchSearch:
         """Look for the key in the list, from the newest batch back."""
         async with aclosing(self._listed(sought.prepared_us / 1e6 - SKEW_S)) as listed:
             async for batch in listed:
                 if batch.key == sought.key:
-                    return Search(id=batch.id)
-        return Search()
+                    return BatchSearch(id=batch.id)
+        return BatchSearch()
 
     async def _listed(self, since_s: float) -> AsyncGenerator[_Batch]:
         """The batches on the pages of the list that go back to *since_s*."""
@@ -200,15 +336,15 @@ class OpenAIBatches:
 
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
-    ) -> list[Orphan]:
+    ) -> list[OrphanItem]:
         """Those whose keys begin with the tag; their files say what is in them."""
         del before_us  # the list tells of every batch whose it is
-        found: list[Orphan] = []
+        found: list[OrphanItem] = []
         async with aclosing(self._listed(0.0)) as listed:
             async for batch in listed:
                 if not known & {batch.id, batch.key} and batch.is_of(tag):
                     found += [
-                        Orphan(batch=batch.id, item=item)
+                        OrphanItem(batch=batch.id, item=item)
                         async for item in self._items(batch)
                     ]
         return found
@@ -223,7 +359,7 @@ class OpenAIBatches:
             async for line in lines:
                 yield self._decoded(line).custom_id
 
-    async def look(self, batch_id: str) -> Standing:
+    async def look(self, batch_id: str) -> BatchStatus:
         """How a batch stands."""
         batch = await self._link.get(f"/batches/{batch_id}", _Batch)
         counts = batch.request_counts or _Counts()
@@ -238,7 +374,7 @@ class OpenAIBatches:
         rest = whole[0] if whole else None
         if outcome == "failed" and not faults:
             rest = BadRequest("The batch failed, and the provider does not say why.")
-        return Standing(
+        return BatchStatus(
             status=batch.status,
             done=counts.completed,
             failed=counts.failed,
@@ -261,7 +397,7 @@ class OpenAIBatches:
         return kind(f"The batch failed: {said or 'no reason was given'}")
 
     async def results(
-        self, batch_id: str, standing: Standing
+        self, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         """The lines of the files of answers and of errors."""
         del batch_id

@@ -1,17 +1,93 @@
-"""What a bundle says of itself: `bundle.json`, its first member.
-
-A bundle is a run's folder in a zip archive: unpacked, it can be watched and scored like
-any other. Beside what a run's folder has, there are this file and the inputs.
-"""
+"""Describes a bundle: its members, the versions it was made with, the paths in it."""
 
 from __future__ import annotations
 
+import platform
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
+from pydantic import BaseModel
 
-from runner.bundle.environment import Environment
+from runner.errors import RunnerError
+from runner.job import InputFile
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRA = re.compile(r"\bextra\s*==")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Where something was computed; nothing in it names a machine or a person."""
+
+    python: str
+    implementation: str  #: such as "CPython"
+    platform: str  #: system and processor, such as "Linux x86_64"
+    sqlite: str
+    packages: Mapping[str, str]  #: name to version, by name
+
+
+def environment(packages: Iterable[str]) -> Environment:
+    """This process's environment, with those of the packages that are installed."""
+    return Environment(
+        python=platform.python_version(),
+        implementation=platform.python_implementation(),
+        platform=f"{platform.system()} {platform.machine()}",
+        sqlite=sqlite3.sqlite_version,
+        packages={
+            name: found.version
+            for name in sorted(packages)
+            if (found := _distribution(name)) is not None
+        },
+    )
+
+
+def differences(then: Environment, now: Environment) -> tuple[str, ...]:
+    """What is not as it was, each as "numpy 2.2.0, here 2.3.1"; "-" is missing."""
+    pairs = [
+        ("Python", then.python, now.python),
+        ("implementation", then.implementation, now.implementation),
+        ("platform", then.platform, now.platform),
+        ("SQLite", then.sqlite, now.sqlite),
+    ]
+    pairs += [
+        (name, then.packages.get(name, "-"), now.packages.get(name, "-"))
+        for name in sorted({*then.packages, *now.packages})
+    ]
+    return tuple(f"{what} {a}, here {b}" for what, a, b in pairs if a != b)
+
+
+def required(*roots: str) -> frozenset[str]:
+    """Names of all installed packages that the named ones work with.
+
+    That is what they require, and so on; of the named ones also what extras add.
+    """
+    found: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        package = None if name in found else _distribution(name)
+        if package is None:
+            continue  # seen already, or for another platform or Python
+        found.add(name)
+        for requirement in package.requires or ():
+            match = _NAME.match(requirement)
+            if match and (name in roots or not _EXTRA.search(requirement)):
+                waiting.append(match[0])
+    return frozenset(found)
+
+
+def _distribution(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
 
 NAME: Final = "bundle.json"
 LOG: Final = "log.db"
@@ -25,7 +101,7 @@ FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class BundleMember:
     """A file of a bundle."""
 
     name: str
@@ -46,7 +122,7 @@ class Manifest:
     events: int
     head: str  #: the last link of the log's chain
     environment: Environment  #: in which the scorecard was made again
-    members: tuple[Member, ...]  #: all but this file, by name
+    members: tuple[BundleMember, ...]  #: all but this file, by name
 
 
 def scorecard_of(scoring: int) -> str:
@@ -74,3 +150,88 @@ def decoded(content: bytes) -> Manifest | int:
     if found > FORMAT:
         return found
     return msgspec.json.decode(content, type=Manifest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledPath:
+    """A path that a setting names, and the member of that name, or above it."""
+
+    path: Path
+    member: str
+
+
+def bundled_paths(settings: BaseModel) -> Iterator[BundledPath]:
+    """Every path in the settings."""
+    for setting, value in settings:
+        for path, member in _named(setting, value):
+            yield BundledPath(path=path, member=member)
+
+
+def _named(setting: str, value: object) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, Path):
+        yield value, f"{INPUTS}/{setting}/{value.name}"
+    elif isinstance(value, tuple | list):
+        for number, each in enumerate(value, 1):
+            if isinstance(each, Path):
+                yield each, f"{INPUTS}/{setting}/{number}/{each.name}"
+
+
+def files(settings: BaseModel, inputs: Sequence[InputFile]) -> Mapping[str, Path]:
+    """The files that a job reads under its settings, by the member of each.
+
+    Raises:
+        RunnerError: one is not below any path that the settings name.
+    """
+    known = tuple(bundled_paths(settings))
+    found: dict[str, Path] = {}
+    for each in inputs:
+        for place in _holding(each, known):
+            for file in _files(each.path):
+                below = file.relative_to(place.path).as_posix()
+                found[place.member if below == "." else f"{place.member}/{below}"] = (
+                    file
+                )
+    return found
+
+
+def _holding(given: InputFile, known: Sequence[BundledPath]) -> list[BundledPath]:
+    """The places that name an input, or else those nearest above it."""
+    above = [place for place in known if given.path.is_relative_to(place.path)]
+    if not above:
+        raise RunnerError(
+            f"{given.path} ({given.setting}) is named by no setting, and a bundle "
+            "could not be scored with a copy of it: have the job take it as a setting "
+            "of type Path."
+        )
+    nearest = max(len(place.path.parts) for place in above)
+    return [place for place in above if len(place.path.parts) == nearest]
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or those that count for a folder's hash."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.is_file())
+
+
+def moved(settings: BaseModel, folder: Path) -> BaseModel:
+    """The same settings of a bundle that lies unpacked in *folder*.
+
+    Every path leads into it, also where nothing lies there: a job that was given a
+    bundle's settings reads no other file of this machine.
+    """
+    return settings.model_copy(
+        update={name: _moved(name, value, folder) for name, value in settings}
+    )
+
+
+def _moved(setting: str, value: Any, folder: Path) -> Any:  # noqa: ANN401 - any job's
+    if isinstance(value, Path):
+        ((_, member),) = _named(setting, value)
+        return folder / member
+    if isinstance(value, tuple | list):
+        members = dict(_named(setting, value))
+        return type(value)(
+            folder / members[each] if isinstance(each, Path) else each for each in value
+        )
+    return value

@@ -7,27 +7,27 @@ from typing import Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.speech import DONE, record, text
+from runner.cli import arguments
+from runner.cli.console import DONE, print_json, print_text
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option(
     "--add",
     type=click.FloatRange(min=0, min_open=True),
     metavar="USD",
     help="Dollars more.",
 )
-@choices.asking
+@arguments.asking
 def budget(*, add: float | None, **given: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
-    from runner.cli.asking import ask, manner, show_dry
+    from runner.cli.control import ask, control_request, show_dry
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
 
-    how = manner(given)
+    how = control_request(given)
     with open_reader(how.folder.log) as reader:
         stakes = preview_open_tasks(reader)
     if add is not None and stakes.cap_usd is None:
@@ -43,9 +43,9 @@ def budget(*, add: float | None, **given: Any) -> int:
             return show_dry(how, "budget", payload, stakes)
         return ask(how, "budget", payload)
     if how.as_json:
-        record({"run": how.folder.run_id, **asdict(stakes)})
+        print_json({"run": how.folder.run_id, **asdict(stakes)})
     else:
-        text(
+        print_text(
             preview_sentence("budget", {}, stakes, how.folder.run_id).removesuffix(".")
         )
     return DONE

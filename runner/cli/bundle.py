@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
-from runner.cli import choices, collector
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli import arguments, console
+from runner.cli.console import DONE, print_json, print_note, print_text
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--scoring", type=int, help="Number of a scoring.  [default: the newest]")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file, replaced if it is there.  [default: in the run's exports folder]",
 )
-@choices.no_report
-@choices.runs_dir
-@choices.as_json
+@arguments.no_report
+@arguments.runs_dir
+@arguments.as_json
 def bundle(
     run_name: str,
     scoring: int | None,
@@ -36,27 +36,29 @@ def bundle(
     paths and the name of this machine too; keys are not. siftlog verify FILE checks it,
     as is done here before the file is there.
     """
-    from runner.bundle import making
-    from runner.cli.pace import paced
-    from runner.cli.session import CLOCK
+    from runner.bundle import pack
+    from runner.cli.progress import paced_progress
+    from runner.cli.run_steps import CLOCK
     from store.runs import resolve
 
     folder = resolve(runs_dir, run_name)
-    collector.calm()
-    with paced(CLOCK) as progress:
-        made = making.bundle(
+    console.relax_collector()
+    with paced_progress(CLOCK) as progress:
+        made = pack.make_bundle(
             folder,
             scoring,
             out,
             report=not no_report,
-            environ=choices.environment(),
+            environ=arguments.environment(),
             progress=progress,
         )
     manifest = made.manifest
     if manifest.partial:
-        tell(f"partial: the run is unfinished; event {manifest.events:,} is the last.")
+        print_note(
+            f"partial: the run is unfinished; event {manifest.events:,} is the last."
+        )
     if as_json:
-        record(
+        print_json(
             {
                 "run": folder.run_id,
                 "scoring": manifest.scoring,
@@ -71,6 +73,6 @@ def bundle(
             }
         )
         return DONE
-    text(str(made.path))
-    text(f"{made.size:,} bytes, SHA-256 {made.sha256}")
+    print_text(str(made.path))
+    print_text(f"{made.size:,} bytes, SHA-256 {made.sha256}")
     return DONE

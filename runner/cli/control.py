@@ -1,40 +1,57 @@
-"""Verbs that steer a run from outside: pause, drain, cancel, retry, commands.
+"""Commands that control a live run: pause, drain, cancel, retry, commands.
 
-They write one line into the run's `control.jsonl`; whoever writes the log carries it
-out and answers with events. With `--dry-run` they only say what it would come to.
+A command is one line in the run's control log; the answer of the run is waited for.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli import arguments
+from runner.cli.console import DONE, ERROR, print_json, print_note, print_text
+from runner.cli.status import state_of
+from runner.errors import RunnerError, UsageError
+from store.clock import SystemClock
+from store.control import (
+    Command,
+    CommandPreview,
+    Payload,
+    preview_sentence,
+    recorded_outcomes,
+    send_command,
+)
+from store.database import open_reader
+from store.events import CommandAccepted, CommandApplied, CommandRejected
+from store.read.status import status
+from store.runs import RunFolder, places_in, resolve
+from store.tables import last_seq
 
 if TYPE_CHECKING:
     from store.control import CommandRecord
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--stage", help="Only this stage.")
 @click.option("--model", help="Only this model.")
-@choices.asking
+@arguments.asking
 def pause(**given: Any) -> int:
     """Start no further call of RUN, or of a stage or model; it stays alive.
 
     Calls in flight finish. siftlog resume RUN lifts it.
     """
-    from runner.cli.asking import ask_live, manner, show_dry
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = manner(given)
+    how = control_request(given)
     scope = {"stage": given["stage"], "model": given["model"]}
     if not how.dry_run:
         return ask_live(how, "pause", scope)
@@ -44,15 +61,14 @@ def pause(**given: Any) -> int:
 
 
 @click.command()
-@choices.run_argument
-@choices.asking
+@arguments.run_argument
+@arguments.asking
 def drain(**given: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
-    from runner.cli.asking import ask_live, manner, show_dry
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = manner(given)
+    how = control_request(given)
     if not how.dry_run:
         return ask_live(how, "drain", {})
     with open_reader(how.folder.log) as reader:
@@ -61,10 +77,10 @@ def drain(**given: Any) -> int:
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
-@choices.asking
+@arguments.asking
 def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     """End RUN for good: its open tasks are skipped, with the reason cancelled.
 
@@ -72,14 +88,13 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     paid for. What is there can be scored; siftlog retry RUN --reason cancelled brings
     the tasks back.
     """
-    from runner.cli.asking import CLOCK, ask, manner, show_dry
-    from runner.cli.stand import state_of
+    from runner.cli.status import state_of
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
     from store.read.status import status
 
-    how = manner(given)
+    how = control_request(given)
     with open_reader(how.folder.log) as reader:
         state = state_of(status(reader), how.folder, CLOCK)
         stakes = preview_open_tasks(reader)
@@ -91,30 +106,29 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     if how.dry_run:
         return show_dry(how, "cancel", payload, stakes)
     if sys.stdin.isatty() and not yes:
-        tell(preview_sentence("cancel", payload, stakes, how.folder.run_id))
+        print_note(preview_sentence("cancel", payload, stakes, how.folder.run_id))
         click.confirm("Cancel the run?", abort=True, err=True)
     return ask(how, "cancel", payload)
 
 
 @click.command()
-@choices.run_argument
-@choices.filter_
+@arguments.run_argument
+@arguments.filter_
 @click.option(
     "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
 )
-@choices.asking
+@arguments.asking
 def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     """Ask final tasks of RUN again: the failed ones, or those that a filter names.
 
     A live run takes them up at once; otherwise the next siftlog resume does.
     """
-    from runner.cli.asking import ask, manner, show_dry
     from runner.errors import UsageError
     from store.control import preview_retry
     from store.database import open_reader
     from store.read.status import run_started
 
-    how = manner(given)
+    how = control_request(given)
     if reason is not None:
         expression = f'{expression} reason:"{reason}"'.strip()
     with open_reader(how.folder.log) as reader:
@@ -131,23 +145,22 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option(
     "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
 )
-@choices.asking
+@arguments.asking
 def commands(*, name: str | None, **given: Any) -> int:
     """Show what was asked of RUN and what became of it, or take a request back.
 
     A live run answers within a second. Where no process works on it, a request waits
     for the next siftlog resume. ID may be the beginning of one.
     """
-    from runner.cli.asking import ask, manner
     from runner.errors import UsageError
     from store.control import CommandOutcome, CommandTail, command_log
     from store.database import open_reader
 
-    how = manner(given)
+    how = control_request(given)
     with open_reader(how.folder.log) as reader:
         found = command_log(reader, CommandTail(how.folder.control).read())
     if name is None:
@@ -162,7 +175,7 @@ def commands(*, name: str | None, **given: Any) -> int:
             f"{name!r}: siftlog commands {how.folder.run_id} lists them."
         )
     if how.dry_run:
-        tell(f"{named[0].words} (by {named[0].author}) would be taken back.")
+        print_note(f"{named[0].words} (by {named[0].author}) would be taken back.")
         return DONE
     return ask(how, "withdraw", {"id": named[0].id})
 
@@ -170,12 +183,172 @@ def commands(*, name: str | None, **given: Any) -> int:
 def _show(request: CommandRecord, *, as_json: bool) -> None:
     """One request as a line."""
     if as_json:
-        record({**asdict(request), "answer": request.answer.value})
+        print_json({**asdict(request), "answer": request.answer.value})
         return
     began = datetime.fromtimestamp(request.began_us // 1_000_000, UTC)
     who = request.author if request.host is None else f"{request.author}@{request.host}"
     said = "" if request.said is None else f": {request.said}"
-    text(
+    print_text(
         f"{request.id[:8]}  {began:%Y-%m-%dT%H:%M:%SZ}  {who}  {request.words}  "
         f"{request.answer.value}{said}"
+    )
+
+
+CLOCK = SystemClock()
+
+PATIENCE_S = 5.0
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlRequest:
+    """How to ask; the options that all verbs of control share."""
+
+    folder: RunFolder
+    dry_run: bool
+    if_state: str | None
+    waits: bool
+    as_json: bool
+
+
+def control_request(given: Mapping[str, Any]) -> ControlRequest:
+    """The manner from a verb's options."""
+    return ControlRequest(
+        folder=resolve(Path(given["runs_dir"]), given["run_name"]),
+        dry_run=given["dry_run"],
+        if_state=given["if_state"],
+        waits=given["wait"],
+        as_json=given["as_json"],
+    )
+
+
+def show_dry(
+    manner: ControlRequest, kind: str, payload: Payload, stakes: CommandPreview
+) -> int:
+    """Say what would happen."""
+    run_id = manner.folder.run_id
+    if manner.as_json:
+        print_json({"run": run_id, "kind": kind, "dry_run": True, **asdict(stakes)})
+    print_note(preview_sentence(kind, payload, stakes, run_id))
+    return DONE
+
+
+def lift(
+    folder: RunFolder, stage: str | None, model: str | None, *, as_json: bool
+) -> int:
+    """Let a live run go on that was paused, or the part of it that is named."""
+    how = ControlRequest(
+        folder=folder, dry_run=False, if_state=None, waits=True, as_json=as_json
+    )
+    return ask(how, "resume", {"stage": stage, "model": model})
+
+
+def ask_live(manner: ControlRequest, kind: str, payload: Payload) -> int:
+    """Ask what only a live process can do."""
+    folder = manner.folder
+    if not folder.is_alive() and _is_elsewhere(folder):
+        raise UsageError(
+            f"No process of run {folder.run_id} is at work in {folder.path}, and "
+            f"shards elsewhere do not hear what is asked here: {kind} them where they "
+            "are; a signal (SIGTERM, scancel) drains a shard."
+        )
+    if not folder.is_alive():
+        raise UsageError(
+            f"Run {folder.run_id} is not alive; there is nothing to {kind}."
+        )
+    return ask(manner, kind, payload)
+
+
+def ask(manner: ControlRequest, kind: str, payload: Payload, **figures: object) -> int:
+    """Write the request and, unless told not to, wait for what becomes of it."""
+    folder = manner.folder
+    _check_state(manner)
+    with open_reader(folder.log) as reader:
+        before = last_seq(reader)
+    command = Command.new(
+        kind, payload, at_us=CLOCK.now_us(), expected_state=manner.if_state
+    )
+    is_alive = folder.is_alive()
+    send_command(folder, command)
+    print_note(f"Asked {folder.run_id}: {kind}{_counted(figures)}.")
+    answer, said = "queued", None
+    if not is_alive:
+        here = "The run is not alive"
+        if _is_elsewhere(folder):
+            here = "Shards elsewhere do not hear of it, and none is at work here"
+        print_note(f"{here}: siftlog resume {folder.run_id} takes it up.")
+    elif manner.waits:
+        answer, said = _wait(folder, command.id, before)
+    if manner.as_json:
+        shown = {"run": folder.run_id, "command": command.id, "kind": kind}
+        print_json({**shown, **figures, "answer": answer, "said": said})
+    return ERROR if answer == "rejected" else DONE
+
+
+def _is_elsewhere(folder: RunFolder) -> bool:
+    """Whether logs of the run may be written in other folders, on any machine."""
+    return bool(places_in(folder.places))
+
+
+def _counted(figures: Mapping[str, object]) -> str:
+    return f" of {figures['tasks']} tasks" if "tasks" in figures else ""
+
+
+def _check_state(manner: ControlRequest) -> None:
+    """Refuse at once what was decided on another state than the run is in."""
+    if manner.if_state is None:
+        return
+    with open_reader(manner.folder.log) as reader:
+        state = state_of(status(reader), manner.folder, CLOCK)
+    if state != manner.if_state:
+        raise RunnerError(
+            f"Run {manner.folder.run_id} is now {state}, not {manner.if_state}; "
+            "nothing was asked."
+        )
+
+
+def _wait(folder: RunFolder, command: str, before: int) -> tuple[str, str | None]:
+    """The answer that came in time, and what it says; shows it as it comes."""
+    answer = "queued"
+    until = CLOCK.monotonic() + PATIENCE_S
+    while CLOCK.monotonic() < until:
+        is_alive = folder.is_alive()
+        folder.refresh()
+        with open_reader(folder.log) as reader:
+            rows = recorded_outcomes(reader, before)
+        for event in (row.event for row in rows):
+            match event:
+                case CommandRejected(command=of, reason=reason) if of == command:
+                    print_note(f"siftlog: Refused: {reason}.")
+                    return "rejected", reason
+                case CommandApplied(command=of, effect=effect) if of == command:
+                    print_note(f"Applied: {effect}.")
+                    return "applied", effect
+                case CommandAccepted(command=of) if of == command:
+                    if answer == "queued":
+                        print_note("Accepted.")
+                    answer = "accepted"
+                case _:
+                    pass
+        if not is_alive:
+            break
+        time.sleep(LOOK_S)
+    print_note(_unanswered(folder, answer))
+    return answer, None
+
+
+def _unanswered(folder: RunFolder, answer: str) -> str:
+    run = folder.run_id
+    if answer == "accepted":
+        return f"It takes its time; see: siftlog status {run}"
+    if not folder.is_alive():
+        return f"The run ended before it answered; see: siftlog status {run}"
+    with open_reader(folder.log) as reader:
+        beat = status(reader).heartbeat
+    age = (
+        "never" if beat is None else f"{(CLOCK.now_us() - beat.at_us) / 1e6:.0f} s ago"
+    )
+    return (
+        f"The run has not answered (heartbeat {age}); the command stays queued: "
+        f"siftlog commands {run} lists and withdraws what waits."
     )

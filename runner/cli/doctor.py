@@ -15,16 +15,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from runner.cli import choices
-from runner.cli.folding import in_columns
-from runner.cli.speech import DONE, ERROR, record, tell, text
+from runner.cli import arguments
+from runner.cli.console import (
+    DONE,
+    ERROR,
+    in_columns,
+    print_json,
+    print_note,
+    print_text,
+)
 from runner.errors import UsageError
 
 if TYPE_CHECKING:
-    from runner.clients.options import ClientOptions
+    from runner.clients.client import ClientOptions
+    from runner.endpoint_report import ProbeReport
     from runner.money.prices import Price
     from runner.options import RunOptions
-    from runner.probing.report import ProbeReport
 
 
 LOW_DISK_BYTES = 2 << 30
@@ -34,7 +40,7 @@ PROBE_TIMEOUT_S = 60.0
 """For one call of a probe, at most."""
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     """One thing that was looked at."""
 
     name: str
@@ -50,15 +56,15 @@ class Check(NamedTuple):
     help="Probe this endpoint by at most 8 calls, which may cost; needs --model.",
 )
 @click.option("--model", help="Model to probe at --endpoint.")
-@choices.option("--api-key-env", help="Variable with the key.")
-@choices.option(
+@arguments.option("--api-key-env", help="Variable with the key.")
+@arguments.option(
     "--api",
     type=click.Choice(["auto", "chat", "responses"]),
     default="auto",
     show_default=True,
     help="Form in which the probe sends chats.",
 )
-@choices.option(
+@arguments.option(
     "--price",
     metavar="IN,OUT[,CACHED]",
     help="Dollars a million tokens; 0,0 if it costs none.",
@@ -70,8 +76,8 @@ class Check(NamedTuple):
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what the probe found as a file for run --config.",
 )
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def doctor(
     base_url: tuple[str, ...],
     endpoint: str | None,
@@ -111,57 +117,58 @@ def doctor(
     checks.extend(_endpoint(url, api_key_env) for url in base_url)
     for check in checks:
         if as_json:
-            record(check._asdict())
+            print_json(check._asdict())
         else:
-            text(f"{check.state:7} {check.name:12} {check.said}")
+            print_text(f"{check.state:7} {check.name:12} {check.said}")
     return ERROR if any(check.state == "blocks" for check in checks) else DONE
 
 
-def _machine() -> Iterator[Check]:
+def _machine() -> Iterator[DoctorCheck]:
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Check("python", "ok", python)
+    yield DoctorCheck("python", "ok", python)
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < (3, 37):
-        yield Check("sqlite", "blocks", f"{version}; siftlog needs 3.37 or newer")
+        yield DoctorCheck("sqlite", "blocks", f"{version}; siftlog needs 3.37 or newer")
     else:
-        yield Check("sqlite", "ok", version)
+        yield DoctorCheck("sqlite", "ok", version)
 
 
-def _disk(runs_dir: Path) -> Iterator[Check]:
+def _disk(runs_dir: Path) -> Iterator[DoctorCheck]:
     from store.database import wal_problem
 
     folder = runs_dir.resolve()
     while not folder.exists():
         folder = folder.parent
     if not os.access(folder, os.W_OK):
-        yield Check("folder", "blocks", f"{folder} is not writable; choose --runs-dir")
+        yield DoctorCheck(
+            "folder", "blocks", f"{folder} is not writable; choose --runs-dir"
+        )
         return
     problem = wal_problem(folder)
     if problem is not None:
-        yield Check("folder", "blocks", problem)
+        yield DoctorCheck("folder", "blocks", problem)
     else:
-        yield Check("folder", "ok", f"{folder} keeps SQLite logs")
+        yield DoctorCheck("folder", "ok", f"{folder} keeps SQLite logs")
     free = shutil.disk_usage(folder).free
     state = "ok" if free >= LOW_DISK_BYTES else "note"
-    yield Check("disk", state, f"{free / 2**30:.1f} GiB free")
+    yield DoctorCheck("disk", state, f"{free / 2**30:.1f} GiB free")
 
 
-def _keys() -> Iterator[Check]:
-    environment = choices.environment()
+def _keys() -> Iterator[DoctorCheck]:
+    environment = arguments.environment()
     names = sorted(name for name in environment if name.endswith("_API_KEY"))
     said = ", ".join(names) + " set" if names else "no *_API_KEY is set"
-    yield Check("keys", "ok" if names else "note", said)
+    yield DoctorCheck("keys", "ok" if names else "note", said)
 
 
-def _endpoint(url: str, api_key_env: str | None) -> Check:
+def _endpoint(url: str, api_key_env: str | None) -> DoctorCheck:
     import httpx
 
-    from runner.clients.http_sender import proxy_for
-    from runner.clients.openai_compatible import OPENAI_URL, endpoint_url
+    from runner.clients.http_client import OPENAI_URL, endpoint_url, proxy_for
 
     address = endpoint_url(url)
     variable = api_key_env or ("OPENAI_API_KEY" if address == OPENAI_URL else None)
-    key = choices.environment().get(variable) if variable is not None else None
+    key = arguments.environment().get(variable) if variable is not None else None
     headers = {"authorization": f"Bearer {key}"} if key else {}
     try:
         with httpx.Client(
@@ -170,9 +177,9 @@ def _endpoint(url: str, api_key_env: str | None) -> Check:
             status = client.get(f"{address}/models", headers=headers).status_code
     except (httpx.HTTPError, UnicodeEncodeError) as error:
         said = f"{url} cannot be reached ({type(error).__name__}); is it running?"
-        return Check("endpoint", "blocks", said)
+        return DoctorCheck("endpoint", "blocks", said)
     state, said = _meaning(status, variable if key else None)
-    return Check("endpoint", state, f"{url} {said}")
+    return DoctorCheck("endpoint", state, f"{url} {said}")
 
 
 def _meaning(status: int, variable: str | None) -> tuple[str, str]:
@@ -202,7 +209,7 @@ def _meaning(status: int, variable: str | None) -> tuple[str, str]:
 
 def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) -> int:
     from runner.money.prices import price_of
-    from runner.probing.probe import Probe
+    from runner.probe import Probe
 
     (model,) = options.model
     if path is not None and path.exists():
@@ -215,22 +222,22 @@ def _probe(options: RunOptions, path: Path | None, *, yes: bool, as_json: bool) 
     if path is not None and report.problem is None:
         _write(path, block)
     if as_json:
-        record(_json(report, price) | {"config": block})
+        print_json(_json(report, price) | {"config": block})
     else:
         for line in in_columns(list(_lines(report, price))):
-            text(line)
+            print_text(line)
         if report.problem is None:
-            text(f"\n{block}" if path is None else f"\nWritten to {path}.")
+            print_text(f"\n{block}" if path is None else f"\nWritten to {path}.")
     return DONE if report.problem is None else ERROR
 
 
 def _client_options(options: RunOptions) -> ClientOptions:
-    from runner.clients.options import ClientOptions, Timeouts
-    from runner.launching.connecting import key_of
-    from runner.money.catalogue import api_of
+    from runner.clients.client import ClientOptions, Timeouts
+    from runner.money.prices import api_of
+    from runner.run.endpoints import key_of
 
     (model,) = options.model
-    environment = choices.environment()
+    environment = arguments.environment()
     return ClientOptions(
         base_url=options.base_url,
         api=api_of(model, options),
@@ -248,7 +255,7 @@ def _confirm(model: str, price: Price | None, *, yes: bool) -> None:
         UsageError: it may cost something, and nobody is there to agree.
     """
     from runner.money.prices import worst_pico
-    from runner.probing.probe import MOST_PROBES, most_tokens
+    from runner.probe import MOST_PROBES, most_tokens
     from store.task import PICO_PER_USD
 
     tokens_in, tokens_out = most_tokens()
@@ -257,13 +264,13 @@ def _confirm(model: str, price: Price | None, *, yes: bool) -> None:
         f"and {tokens_out:,} out in all"
     )
     if price is None:
-        tell(f"{size}; their price is unknown (say it with --price IN,OUT).")
+        print_note(f"{size}; their price is unknown (say it with --price IN,OUT).")
     elif price.is_free:
-        tell(f"{size}; they cost nothing.")
+        print_note(f"{size}; they cost nothing.")
         return
     else:
         usd = worst_pico(price, tokens_in, tokens_out) / PICO_PER_USD
-        tell(
+        print_note(
             f"{size}: at most ${usd:.4f}, if the endpoint keeps to its limit of output."
         )
     if yes:
@@ -351,8 +358,8 @@ def _spent(report: ProbeReport, price: Price | None) -> str:
 
 def _usd(report: ProbeReport, price: Price | None) -> float | None:
     """What the counted tokens cost; None: the price or a usage is unknown."""
+    from runner.messages import Usage
     from runner.money.prices import cost_pico
-    from runner.reply import Usage
     from store.task import PICO_PER_USD
 
     if price is None or report.uncounted:

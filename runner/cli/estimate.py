@@ -1,23 +1,52 @@
-"""The verb estimate: what a job would take, or a recorded run under other limits."""
+"""The command estimate: what a job would take, or a recorded run under other limits."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any, Final
 
 import click
 
-from runner.cli import choices
-from runner.cli.choices import ANY_SETTING
+from runner import roles
+from runner.cli import arguments, run_steps
+from runner.cli.arguments import ANY_SETTING
+from runner.cli.console import (
+    DONE,
+    cost,
+    duration,
+    number,
+    print_json,
+    print_note,
+    print_text,
+)
+from runner.errors import UsageError
+from runner.estimate.estimate import (
+    BEFORE_S,
+    Estimate,
+    EstimateRange,
+    UsageEstimate,
+    preview,
+    verdict,
+)
+from runner.estimate.what_if import WhatIf, run_what_if
+from runner.money.tokens import CountTokens, text_tokens
+from runner.options import PRICE_FIELDS, read_toml
+from runner.registry import load_job
+from runner.roles import remarks
+from store.database import open_reader
+from store.read.status import run_started
+from store.runs import resolve
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB", required=False)
 @click.option("--from", "run_name", metavar="RUN", help="What if RUN had other limits?")
 @click.option("--count-tokens", is_flag=True, help="By litellm's tokenizer: slower.")
-@choices.who_answers
-@choices.engine_options
-@choices.new_run
-@choices.as_json
+@arguments.who_answers
+@arguments.engine_options
+@arguments.new_run
+@arguments.as_json
 @click.pass_context
 def estimate(
     ctx: click.Context,
@@ -31,13 +60,302 @@ def estimate(
     It takes the options of siftlog run. With --from RUN a recorded run is played again
     on its own latencies, under the limits that are given here; inf lifts one.
     """
-    from runner.cli import estimated, rehearsing
     from runner.errors import UsageError
 
     if run_name is not None:
         if job_name is not None or ctx.args:
             raise UsageError("--from RUN says it all: leave the job and its settings.")
-        return rehearsing.rehearsed(run_name, given)
+        return estimate_from_run(run_name, given)
     if job_name is None:
         raise UsageError("Name a job, or a recorded run with --from RUN.")
-    return estimated.estimated(ctx.args, job_name, given)
+    return estimate_job(ctx.args, job_name, given)
+
+
+SCHEMA: Final = 1
+"""Version of the object; a field that changes its meaning raises it."""
+
+
+def estimate_job(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> int:
+    """Estimate a run from what was typed for it, and print that."""
+    job = load_job(job_name)
+    file = run_steps.configuration(given)
+    settings = run_steps.typed_settings(job, list(words), given, file)
+    work, options = run_steps.new_run(job, settings, given, file)
+    count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
+    for said in remarks(work, options):
+        print_note(said)
+    found = preview(work, options, given["runs_dir"], count=count)
+    assumes = _assumed(found, counts=count is not text_tokens)
+    if options.batch:
+        assumes.append(
+            "batches are answered within 24 h, for "
+            f"{options.batch_price_factor:g} of the price of single calls"
+        )
+    if given["as_json"]:
+        print_json(_as_json(job.name, found, options.budget, assumes))
+    else:
+        print_text(_as_text(job.name, found, options.budget, assumes))
+    return DONE
+
+
+def _counter(model: str) -> CountTokens:
+    """The tokenizer that litellm has for a model."""
+    from runner.clients.litellm_client import library
+
+    litellm = library()
+    # it would fetch some models' tokenizers from the network
+    litellm.disable_hf_tokenizer_download = True
+
+    def count(text: str) -> int:
+        return int(litellm.token_counter(model=model, text=text))
+
+    return count
+
+
+def _assumed(found: Estimate, *, counts: bool) -> list[str]:
+    others = (
+        "every item was tried"
+        if found.tried == found.items
+        else f"the other items are like the {found.tried:,} that were tried"
+    )
+    counted = "as litellm does" if counts else "by letters, digits and marks"
+    low, expected, high = BEFORE_S
+    return [
+        f"{others}, and a model finds as much to follow up as the offline baseline",
+        f"tokens are counted {counted}; models need 10 % fewer to 25 % more",
+        "replies are as long as in earlier runs, else as the baseline's",
+        "the longest reply is what requests allow; hidden reasoning comes on top",
+        f"a reply begins after {low:g}, {expected:g} or {high:g} s",
+        "and goes on at 150, 60 or 20 tokens a second",
+        "no call fails, no prompt cache helps, and the limits given here are met",
+    ]
+
+
+def _as_json(
+    job: str, found: Estimate, budget: float | None, assumes: list[str]
+) -> dict[str, Any]:
+    return {
+        "job": job,
+        "items": found.items,
+        "tried": found.tried,
+        **_figures_json(found.total),
+        "hours": _span_json(found.whole_s.times(*(1 / 3600,) * 3), 4),
+        "models": {
+            model: {
+                **_figures_json(figures),
+                "hours": _span_json(found.seconds[model].times(*(1 / 3600,) * 3), 4),
+            }
+            for model, figures in found.models.items()
+        },
+        "stages": [
+            {"stage": stage, "model": model, **_figures_json(figures)}
+            for (stage, model), figures in found.stages.items()
+        ],
+        "budget": None
+        if budget is None
+        else {"usd": budget, "verdict": verdict(found, budget)[0]},
+        "failing": {"tasks": found.failing.tasks, "first": found.failing.first or None},
+        "assumes": assumes,
+        "schema": SCHEMA,
+    }
+
+
+def _figures_json(figures: UsageEstimate) -> dict[str, Any]:
+    return {
+        "calls": _span_json(figures.calls, 0),
+        "tokens_in": _span_json(figures.tokens_in, 0),
+        "tokens_out": _span_json(figures.tokens_out, 0),
+        "cost_usd": None if figures.usd is None else _span_json(figures.usd, 6),
+    }
+
+
+def _span_json(span: EstimateRange, digits: int) -> dict[str, float]:
+    def shown(value: float) -> float:
+        return round(value, digits) if digits else round(value)
+
+    return {
+        "low": shown(span.low),
+        "expected": shown(span.expected),
+        "high": shown(span.high),
+    }
+
+
+def _as_text(
+    job: str, found: Estimate, budget: float | None, assumes: list[str]
+) -> str:
+    tried = f"{found.items:,} items, {found.tried:,} tried offline"
+    lines = [f"estimate of {job}: {tried}; expected (low to high)"]
+    for model, figures in found.models.items():
+        lines.append(f"  {model}")
+        lines += [f"    {line}" for line in _lines(figures)]
+        lines.append(f"    time        {_time(found.seconds[model])}")
+    if len(found.models) > 1:
+        lines.append("  in all")
+        lines += [f"    {line}" for line in _lines(found.total)]
+        lines.append(f"    time        {_time(found.whole_s)}")
+    for (stage, model), figures in found.stages.items():
+        lines.append(
+            f"  stage {stage} of {model}: {_span_text(figures.calls, number)} calls"
+        )
+    if budget is not None:
+        lines.append(verdict(found, budget)[1])
+    if found.failing.tasks:
+        lines.append(found.failing.sentence)
+    lines += ["assumed:", *(f"  {said}" for said in assumes)]
+    return "\n".join(lines)
+
+
+def _lines(figures: UsageEstimate) -> list[str]:
+    usd = figures.usd
+    return [
+        f"calls       {_span_text(figures.calls, number)}",
+        f"tokens in   {_span_text(figures.tokens_in, number)}",
+        f"tokens out  {_span_text(figures.tokens_out, number)}",
+        f"dollars     {cost(None) if usd is None else _span_text(usd, cost)}",
+    ]
+
+
+def _time(span: EstimateRange) -> str:
+    """How long it takes; of batches is known how long at most."""
+    if span.high and not span.low:
+        return f"up to {duration(span.high)}"
+    return _span_text(span, duration)
+
+
+def _span_text(span: EstimateRange, show: Any) -> str:  # noqa: ANN401 - a figure's own form
+    if span.low == span.high:
+        return str(show(span.expected))
+    return f"{show(span.expected)} ({show(span.low)} to {show(span.high)})"
+
+
+WHAT_IF_SCHEMA: Final = 1
+"""Version of the object; a field that changes its meaning raises it."""
+
+FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
+"""What is typed here counts for every model, whatever the run's file says of one."""
+
+
+def estimate_from_run(run_name: str, given: Mapping[str, Any]) -> int:
+    """Play a run again under the options that were typed, and print how it goes.
+
+    They count over the run's own; a limit of inf lifts it.
+    """
+    found, budget = _what_if(run_name, given), given["budget"]
+    if given["as_json"]:
+        print_json(_what_if_json(found, budget))
+    else:
+        print_text(_what_if_text(found, budget))
+    return DONE
+
+
+def _what_if(run_name: str, given: Mapping[str, Any]) -> WhatIf:
+    folder = resolve(given["runs_dir"], run_name)
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        if given["replicates"] not in {None, first.replicates}:
+            raise UsageError("A what-if asks as often as its run: leave --replicates.")
+        file = read_toml(folder.config) if folder.config.exists() else {}
+        file.pop("budget", None)  # what was allowed then is no question now
+        recorded = roles.fixed(first.models)
+        tried = {name: given.get(name) or value for name, value in recorded.items()}
+        then = run_steps.engine_options({}, file, **recorded)
+        now = run_steps.engine_options(
+            _finite(given), _under(file, given, recorded, tried), **tried
+        )
+        return run_what_if(reader, load_job(first.job), then=then, now=now)
+
+
+def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value == inf else value for name, value in given.items()}
+
+
+def _under(
+    file: Mapping[str, Any],
+    given: Mapping[str, Any],
+    recorded: Mapping[str, Any],
+    tried: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The run's configuration as far as it is not tried otherwise."""
+    typed = {name for name in FOR_ALL if given.get(name) is not None}
+    if given.get("price") is not None:
+        typed.update(("price", *PRICE_FIELDS))
+    kept = {k: v for k, v in file.items() if k not in typed}
+    # what the run's models cost says nothing of a model that is tried in their place
+    price = dict(zip(PRICE_FIELDS, kept.pop("price", ()), strict=False))
+    own = {
+        model: {k: v for k, v in values.items() if k not in typed}
+        for model, values in file.get("models", {}).items()
+    }
+    for model in _named(recorded):
+        values = own.get(model, {})
+        own[model] = values if PRICE_FIELDS[0] in values else price | values
+    asked = _named(tried)
+    return {**kept, "models": {m: values for m, values in own.items() if m in asked}}
+
+
+def _named(models: Mapping[str, Any]) -> set[str]:
+    """Every model that is named in any role."""
+    return {*models["model"], *(of for of in models.values() if isinstance(of, str))}
+
+
+def _verdict(rehearsal: WhatIf, budget_usd: float) -> str:
+    """Whether a budget would have held, in the words of an estimate's `verdict`."""
+    usd = rehearsal.cost_usd
+    if usd is None:
+        return "unknown"
+    return "holds" if usd <= budget_usd else "does not hold"
+
+
+def _what_if_json(rehearsal: WhatIf, budget: float | None) -> dict[str, Any]:
+    outcome = rehearsal.outcome
+    return {
+        "from": rehearsal.run_id,
+        "seconds": round(outcome.seconds, 3),
+        "hours": round(outcome.seconds / 3600, 4),
+        "cost_usd": rehearsal.cost_usd,
+        "models": {
+            model: {
+                "calls": sums.calls,
+                "answered": sums.answered,
+                "refused": sums.refused,
+                "failed_tasks": sums.failed,
+                "tokens_in": sums.tokens_in,
+                "tokens_out": sums.tokens_out,
+                "tokens_cached": sums.tokens_cached,
+                "cost_usd": rehearsal.costs_usd[model],
+            }
+            for model, sums in outcome.models.items()
+        },
+        "most_in_flight": outcome.most_in_flight,
+        "tasks": rehearsal.census.tasks,
+        "budget": None
+        if budget is None
+        else {"usd": budget, "verdict": _verdict(rehearsal, budget)},
+        "stopped": outcome.stopped,
+        "assumes": list(rehearsal.assumes),
+        "schema": WHAT_IF_SCHEMA,
+    }
+
+
+def _what_if_text(rehearsal: WhatIf, budget: float | None) -> str:
+    outcome = rehearsal.outcome
+    lines = [
+        f"what if    {rehearsal.run_id}: {rehearsal.census.tasks:,} tasks played again",
+        (
+            f"takes      {duration(outcome.seconds)}, at most "
+            f"{outcome.most_in_flight:,} calls at a time"
+        ),
+        f"costs      {cost(rehearsal.cost_usd)}",
+    ]
+    for model, sums in outcome.models.items():
+        lines.append(
+            f"  {model}: {sums.calls:,} calls, {sums.refused:,} of them refused, "
+            f"{sums.failed:,} tasks failed; {sums.tokens_in:,} tokens in, "
+            f"{sums.tokens_out:,} out, {cost(rehearsal.costs_usd[model])}"
+        )
+    if budget is not None:
+        lines.append(f"budget     {cost(budget)}: {_verdict(rehearsal, budget)}")
+    if outcome.stopped is not None:
+        lines.append(f"stops      {outcome.stopped}")
+    lines += ["assumed:", *(f"  {said}" for said in rehearsal.assumes)]
+    return "\n".join(lines)

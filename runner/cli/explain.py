@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.choices import ANY_SETTING
-from runner.cli.speech import DONE, record, text
-from runner.cli.words import job_settings, split_words
+from runner.cli import arguments
+from runner.cli.arguments import ANY_SETTING, job_settings, split_words
+from runner.cli.console import DONE, print_json, print_text
 
 if TYPE_CHECKING:
     from store.runs import RunFolder
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 @click.command(context_settings=ANY_SETTING)
 @click.argument("what", metavar="RUN|JOB")
 @click.argument("words", nargs=-1, metavar="ITEM...", type=click.UNPROCESSED)
-@choices.sets
-@choices.runs_dir
-@choices.as_json
+@arguments.sets
+@arguments.runs_dir
+@arguments.as_json
 def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
@@ -28,11 +27,11 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     prepare; without ITEM it chooses. Every setting of the job may be given by its own
     flag; siftlog jobs JOB lists them. Writes nothing.
     """
-    from runner.cli import session
+    from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.records import scoring
     from runner.registry import job_names, load_job
-    from runner.settings import file_lists, switches
+    from runner.score import scoring
+    from runner.workload import file_lists, switches
     from store.database import open_reader
     from store.read.status import run_started, scorings
     from store.runs import resolve
@@ -44,14 +43,14 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     )
     by_inputs = getattr(job, "explain_inputs", None)
     if job is not None and by_inputs is not None:
-        settings = session.with_sample(
-            job, session.typed_settings(job, flags, given, {})
+        settings = run_steps.with_sample(
+            job, run_steps.typed_settings(job, flags, given, {})
         )
         told = by_inputs(settings, tuple(items))
         if given["as_json"]:
-            record(told.json)
+            print_json(told.json)
         else:
-            text(told.text)
+            print_text(told.text)
         return DONE
     if given["as_json"]:
         raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
@@ -61,9 +60,9 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
             "siftlog tasks RUN lists the items of a run."
         )
     if job is not None:
-        settings = session.typed_settings(job, flags, given, {})
-        dataset = job.load(session.startable(job, settings))
-        text(_explainer(job)(dataset, None, tuple(items)))
+        settings = run_steps.typed_settings(job, flags, given, {})
+        dataset = job.load(run_steps.startable(job, settings))
+        print_text(_explainer(job)(dataset, None, tuple(items)))
         return DONE
     folder = resolve(given["runs_dir"], what)
     with open_reader(folder.log) as reader:
@@ -73,7 +72,7 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
         settings = scoring.effective_settings(job, folder, typed)
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
-        text(_explainer(job)(dataset, answers, tuple(items)))
+        print_text(_explainer(job)(dataset, answers, tuple(items)))
         _baselines(folder, len(scorings(reader)))
     return DONE
 
@@ -84,7 +83,7 @@ def _baselines(folder: RunFolder, number: int) -> None:
 
     found = folder.scores / str(number) / BASELINES
     if found.is_file():
-        text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
+        print_text("The whole run over trivial baselines:\n" + found.read_text("utf-8"))
 
 
 def _explainer(job: Any) -> Any:  # noqa: ANN401 - an optional part of the interface

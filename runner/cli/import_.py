@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from types import TracebackType
+from typing import Any, Self
 
 import click
+import msgspec
+import zstandard
 
-from runner.cli import choices, collector
-from runner.cli.choices import ANY_SETTING
-from runner.cli.speech import tell
-from runner.cli.words import split_words
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, split_words
+from runner.cli.console import print_note
+from runner.clients.client import Received
+from runner.clients.wire import encode_answer
+from runner.engine.attempt_events import answered_event, completed_event
+from runner.errors import UsageError
+from runner.job import ImportedAnswer, Importer, Job, JobFaults, Stage, Task, read_reply
+from runner.messages import Reply
+from runner.plan import BLOCK, stage_of
+from runner.workload import Workload
+from store.events import Entry, Event, RunFinished, TaskFailed, TasksPlanned
+from store.log.interface import Log
+from store.task import PlannedTask, manifest_bytes
 
 
 @click.command("import", context_settings=ANY_SETTING)
@@ -30,12 +48,12 @@ from runner.cli.words import split_words
 @click.option(
     "--responses-path", "responses", multiple=True, help="A further file to import."
 )
-@choices.new_run
-@choices.no_score
-@choices.no_report
-@choices.strict
-@choices.output_dir
-@choices.as_json
+@arguments.new_run
+@arguments.no_score
+@arguments.no_report
+@arguments.strict
+@arguments.output_dir
+@arguments.as_json
 def import_(
     job_name: str,
     words: tuple[str, ...],
@@ -52,47 +70,227 @@ def import_(
     its own flag (--profile NAME) or as --set profile=NAME; siftlog jobs JOB lists them,
     files that have a flag of their own among them.
     """
-    from runner.cli import session
-    from runner.control.ending import Ended
+    from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.launching.creation import create
-    from runner.records import importing
-    from runner.records.spool import Spool
     from runner.registry import load_job
-    from runner.settings import file_lists, switches
-    from runner.work import load_work
+    from runner.run.end import RunOutcome
+    from runner.run.folder import create
+    from runner.workload import file_lists, load_workload, switches
 
     job = load_job(job_name)
     importer = getattr(job, "importer", None)
     if importer is None:
         raise UsageError(f"{job.name} has no import.")
-    importing.require_form(importer, form)
+    require_form(importer, form)
     plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
-    file = session.configuration(given)
-    settings = session.typed_settings(job, flags, given, file)
-    work = load_work(job, settings)
+    file = run_steps.configuration(given)
+    settings = run_steps.typed_settings(job, flags, given, file)
+    work = load_workload(job, settings)
 
-    collector.calm()
-    with Spool() as spool:
+    console.relax_collector()
+    with AnswerSpool() as spool:
         answers = importer.read(
             files, settings, model=model, form=form, replicates=dict(replicates)
         )
-        found = importing.census(job, spool.fill(answers))
-        options = session.engine_options(
+        found = census(job, spool.fill(answers))
+        options = run_steps.engine_options(
             {}, {}, model=found.models, replicates=found.replicates
         )
-        folder = session.new_folder(given, job)
-        shell = session.shell(given, folder, work)
+        folder = run_steps.new_folder(given, job)
+        shell = run_steps.run_context(given, folder, work)
 
         async def write() -> None:
             async with create(folder, work, options, shell.clock, imported=True) as log:
                 shell.launched()
-                await importing.write_answers(log, work, spool, tell)
+                await write_answers(log, work, spool, print_note)
 
         asyncio.run(write())
     for note in found.notes:
-        tell(note)
-    tell(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
-    ended = Ended(outcome="finished")
-    return session.end(folder, work, ended, given, scores=not no_score)
+        print_note(note)
+    print_note(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
+    ended = RunOutcome(outcome="finished")
+    return run_steps.end(folder, work, ended, given, scores=not no_score)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSummary:
+    """Who answered, found before anything is written."""
+
+    models: tuple[str, ...]  #: of the subject role, in the order they appear
+    replicates: int
+    answers: int
+    notes: tuple[str, ...] = ()  #: sentences about the files, each once
+
+
+def require_form(importer: Importer, form: str | None) -> None:
+    """Refuse a format that the importer does not have.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    if form not in {None, *importer.formats}:
+        known = ", ".join(importer.formats)
+        raise UsageError(f"There is no format {form!r}; choose one of {known}.")
+
+
+def census(job: Job, answers: Iterable[ImportedAnswer]) -> ImportSummary:
+    """Count models and replicates before anything is written."""
+    models: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    replicates = count = 0
+    for answer in answers:
+        if stage_of(job, answer.spec.stage).role == "subject":
+            models[answer.model] = None
+        replicates = max(replicates, answer.replicate)
+        notes.update(dict.fromkeys(answer.notes))
+        count += 1
+    return ImportSummary(
+        models=tuple(models),
+        replicates=replicates,
+        answers=count,
+        notes=tuple(notes),
+    )
+
+
+async def write_answers(
+    log: Log,
+    work: Workload,
+    answers: Iterable[ImportedAnswer],
+    tell: Callable[[str], None] | None = None,
+) -> None:
+    """Record all answers and that the run is finished; *tell* shows a sentence."""
+    faults = None if tell is None else JobFaults(tell)
+    numbered = _numbered(answers)
+    completed = failed = skipped = 0
+    consumed = 0
+    first = 1
+    while block := list(islice(numbered, BLOCK)):
+        consumed += sum(not answer.descends for _, answer in block)
+        tasks = [task for task, _ in block]
+        entries: list[Entry | Event] = [
+            Entry(
+                event=TasksPlanned(first=first, count=len(block), consumed=consumed),
+                payload=manifest_bytes(tasks),
+            )
+        ]
+        for number, (_, answer) in enumerate(block, first):
+            if answer.spec.skip is not None:
+                skipped += 1
+            elif answer.text is None:
+                failed += 1
+                error = answer.error or "unknown"
+                entries.append(TaskFailed(task=number, attempt=0, error=error))
+            else:
+                completed += 1
+                entries.extend(_answered(work, number, answer, answer.text, faults))
+        await log.append(*entries)
+        first += len(block)
+    last = TasksPlanned(first=first, count=0, consumed=consumed, exhausted=True)
+    await log.append(
+        Entry(event=last, payload=manifest_bytes([])),
+        RunFinished(completed=completed, failed=failed, skipped=skipped),
+    )
+
+
+def _numbered(
+    answers: Iterable[ImportedAnswer],
+) -> Iterator[tuple[PlannedTask, ImportedAnswer]]:
+    root = 0
+    for number, answer in enumerate(answers, 1):
+        if not answer.descends:
+            root = number
+        spec = answer.spec
+        yield (
+            PlannedTask(
+                stage=spec.stage,
+                key=spec.key,
+                model=answer.model,
+                replicate=answer.replicate,
+                root=root,
+                skip=spec.skip,
+                context=spec.context,
+                group=spec.group,
+            ),
+            answer,
+        )
+
+
+def _answered(
+    work: Workload,
+    number: int,
+    answer: ImportedAnswer,
+    text: str,
+    faults: JobFaults | None,
+) -> list[Entry | Event]:
+    stage: Stage = stage_of(work.job, answer.spec.stage)
+    task = Task(
+        number=number,
+        stage=answer.spec.stage,
+        key=answer.spec.key,
+        model=answer.model,
+        replicate=answer.replicate,
+        context=answer.spec.context,
+    )
+    reply = Reply(text=text, finish_reason=answer.finish_reason)
+    parsed = read_reply(stage, work.dataset, task, reply, faults)
+    form, body = encode_answer(reply)
+    received = Received(body=body, form=form, reply=reply)
+    event = answered_event(
+        received, task=number, attempt=0, latency_ms=None, cost_usd=None
+    )
+    return [Entry(event=event, payload=body), completed_event(number, 0, parsed)]
+
+
+IN_MEMORY = 32 << 20
+"""Packed bytes that are held before a file without a name takes them: a million short
+decisions come to half of it."""
+
+_LENGTH = struct.Struct("<Q")
+_DECODER = msgspec.msgpack.Decoder(list[ImportedAnswer])
+
+
+class AnswerSpool:
+    """Takes answers once and gives them back in their order.
+
+    A context manager: the file is gone when it is left, however the process ends.
+    """
+
+    def __init__(self, in_memory: int = IN_MEMORY) -> None:
+        """A spool without answers.
+
+        Args:
+            in_memory: packed bytes from which on a file is used.
+        """
+        self._file = SpooledTemporaryFile(  # noqa: SIM115 - closed by __exit__
+            max_size=in_memory
+        )
+        self._encoder = msgspec.msgpack.Encoder()
+        self._packer = zstandard.ZstdCompressor(level=1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def fill(self, answers: Iterable[ImportedAnswer]) -> Iterator[ImportedAnswer]:
+        """Keep *answers*, and hand each of them on."""
+        rest = iter(answers)
+        while block := list(islice(rest, BLOCK)):
+            packed = self._packer.compress(self._encoder.encode(block))
+            self._file.write(_LENGTH.pack(len(packed)) + packed)
+            yield from block
+
+    def __iter__(self) -> Iterator[ImportedAnswer]:
+        """All answers from the first."""
+        unpacker = zstandard.ZstdDecompressor()
+        self._file.seek(0)
+        while head := self._file.read(_LENGTH.size):
+            packed = self._file.read(*_LENGTH.unpack(head))
+            yield from _DECODER.decode(unpacker.decompress(packed))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from runner.cli import choices
-from runner.cli.folding import in_columns
-from runner.cli.speech import DONE, record, text
+from runner.cli import arguments
+from runner.cli.console import DONE, in_columns, print_json, print_text
 
 
 @click.command()
 @click.argument("job_name", metavar="[JOB]", required=False)
-@choices.as_json
+@arguments.as_json
 def jobs(job_name: str | None, as_json: bool) -> int:
     """List the installed jobs, or the settings of JOB."""
     from runner.registry import job_names, job_outline, load_job
@@ -23,7 +22,7 @@ def jobs(job_name: str | None, as_json: bool) -> int:
             default = field.get("default")
             allowed = field.get("enum", [])
             if as_json:
-                record(
+                print_json(
                     {
                         "setting": name,
                         "default": default,
@@ -37,20 +36,22 @@ def jobs(job_name: str | None, as_json: bool) -> int:
                 shown = "" if default is None else f"  [default: {_typed(default)}]"
                 lines.append((name, f"{said}{values}{shown}"))
         for line in in_columns(lines):
-            text(line)
+            print_text(line)
         return DONE
     for name in job_names():
         outline = job_outline(name)
         if as_json:
             stages = list(outline.stages)
-            record({"job": name, "version": outline.version, "stages": stages})
+            print_json({"job": name, "version": outline.version, "stages": stages})
         else:
             # a role of its own has a flag of its own: --judge-model and the like
             named = (
                 stage if role == "subject" else f"{stage} ({role})"
                 for stage, role in outline.stages.items()
             )
-            text(f"{name:24} version {outline.version:8} stages: {', '.join(named)}")
+            print_text(
+                f"{name:24} version {outline.version:8} stages: {', '.join(named)}"
+            )
     return DONE
 
 

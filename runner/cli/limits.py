@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.choices import C
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli import arguments
+from runner.cli.arguments import C
+from runner.cli.console import DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
-    from runner.cli.asking import Manner
+    from runner.cli.control import ControlRequest
 
 
 def _ceiling(
@@ -36,12 +36,12 @@ def _ceiling_option(name: str, what: str) -> Callable[[C], C]:
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--model", help="Only this model.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Calls at a time.")
 @_ceiling_option("--rpm", "Requests a minute")
 @_ceiling_option("--tpm", "Tokens a minute")
-@choices.asking
+@arguments.asking
 def limits(
     *,
     model: str | None,
@@ -56,12 +56,12 @@ def limits(
     siftlog resume is given limits of its own. What the endpoint tells or shows of
     itself still counts where it is lower. To start nothing at all: siftlog pause RUN.
     """
-    from runner.cli.asking import ask, manner, show_dry
-    from runner.control.standing import limits_change
+    from runner.cli.control import ask, control_request, show_dry
+    from runner.run.control import limits_change
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = manner(given)
+    how = control_request(given)
     named = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
     values = {k: v for k, v in named.items() if v is not None}
     if not values:
@@ -76,9 +76,9 @@ def limits(
     return show_dry(how, "limits", payload, stakes)
 
 
-def _show_limits(how: Manner, model: str | None) -> int:
+def _show_limits(how: ControlRequest, model: str | None) -> int:
     """The limits in force, as last observed."""
-    from runner.cli.stand import limits_json, limits_text
+    from runner.cli.status import limits_json, limits_text
     from store.control import check_name
     from store.database import open_reader
     from store.read.status import status
@@ -90,9 +90,9 @@ def _show_limits(how: Manner, model: str | None) -> int:
         if model not in {None, one.model}:
             continue
         if how.as_json:
-            record({"run": how.folder.run_id, **limits_json(one)})
+            print_json({"run": how.folder.run_id, **limits_json(one)})
         else:
-            text(f"{one.model}: {limits_text(limits_json(one))}")
+            print_text(f"{one.model}: {limits_text(limits_json(one))}")
     if not how.folder.is_alive():
-        tell("As last observed: the run is not alive.")
+        print_note("As last observed: the run is not alive.")
     return DONE

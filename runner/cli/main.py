@@ -1,8 +1,8 @@
-"""The frame: which verb lives where, and how errors become a sentence and an exit code.
+"""The command `siftlog`: which module has which command, and exit codes of errors.
 
-Verbs are loaded one at a time, so that `--help` and `status` start fast; the table
-below holds each verb's one line of help for that reason. Verbs of other packages come
-by entry point (group `siftlog.commands`).
+Commands are loaded one at a time, so that `--help` and `status` start fast; the table
+below holds the line of help of each for that reason. Commands of other packages are
+entry points (group `siftlog.commands`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,9 @@ from typing import Any, NamedTuple, cast
 
 import click
 
-from runner.cli.speech import DONE, ERROR, INTERRUPTED, USAGE, tell
+from runner.cli.console import DONE, ERROR, INTERRUPTED, USAGE, print_note
 from runner.errors import RunnerError, UsageError
-from store.errors import (
-    AmbiguousRun,
-    NoSuchMoment,
-    NoSuchRun,
-    QueryError,
-    StoreError,
-)
+from store.errors import AmbiguousRun, NoSuchMoment, NoSuchRun, QueryError, StoreError
 
 GROUP = "siftlog.commands"
 
@@ -35,7 +29,7 @@ GROUP = "siftlog.commands"
 USAGE_ERRORS = (UsageError, QueryError, NoSuchMoment, NoSuchRun, AmbiguousRun)
 
 
-class Verb(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a verb's command is, and what it is for."""
 
     module: str
@@ -43,73 +37,99 @@ class Verb(NamedTuple):
     help: str
 
 
-VERBS = {
-    "run": Verb("runner.cli.run", "run", "Run a job and score its answers."),
-    "generate": Verb("runner.cli.run", "generate", "Run a job without scoring it."),
-    "resume": Verb("runner.cli.resume", "resume", "Take an interrupted run up again."),
-    "import": Verb("runner.cli.import_", "import_", "Record work made elsewhere."),
-    "estimate": Verb(
+COMMANDS = {
+    "run": CommandEntry("runner.cli.run", "run", "Run a job and score its answers."),
+    "generate": CommandEntry(
+        "runner.cli.run", "generate", "Run a job without scoring it."
+    ),
+    "resume": CommandEntry(
+        "runner.cli.run", "resume", "Take an interrupted run up again."
+    ),
+    "import": CommandEntry(
+        "runner.cli.import_", "import_", "Record work made elsewhere."
+    ),
+    "estimate": CommandEntry(
         "runner.cli.estimate", "estimate", "Say what a job, or a what-if, would take."
     ),
-    "prepare": Verb(
-        "runner.cli.preparation", "prepare", "Check or build a job's data."
+    "prepare": CommandEntry(
+        "runner.cli.prepare", "prepare", "Check or build a job's data."
     ),
-    "simulate": Verb(
+    "simulate": CommandEntry(
         "runner.simulate.command", "simulate", "Serve a misbehaving test endpoint."
     ),
-    "score": Verb("runner.cli.score", "score", "Score a run's stored answers."),
-    "scores": Verb("runner.cli.scorings", "scores", "List a run's scorings."),
-    "explain": Verb("runner.cli.explain", "explain", "Show how one item was judged."),
-    "runs": Verb("runner.cli.runs", "runs", "List the runs."),
-    "status": Verb("runner.cli.status", "status", "Say how a run stands."),
-    "tasks": Verb("runner.cli.runs", "tasks", "List a run's tasks."),
-    "events": Verb("runner.cli.runs", "events", "List a run's events."),
-    "pause": Verb("runner.cli.control", "pause", "Start no call of a live run."),
-    "drain": Verb("runner.cli.control", "drain", "Let a live run end, resumable."),
-    "cancel": Verb("runner.cli.control", "cancel", "End a run; skip what is open."),
-    "retry": Verb("runner.cli.control", "retry", "Ask final tasks again."),
-    "commands": Verb(
+    "score": CommandEntry("runner.cli.score", "score", "Score a run's stored answers."),
+    "scores": CommandEntry("runner.cli.score", "scores", "List a run's scorings."),
+    "explain": CommandEntry(
+        "runner.cli.explain", "explain", "Show how one item was judged."
+    ),
+    "runs": CommandEntry("runner.cli.runs", "runs", "List the runs."),
+    "status": CommandEntry("runner.cli.status", "status", "Say how a run stands."),
+    "tasks": CommandEntry("runner.cli.runs", "tasks", "List a run's tasks."),
+    "events": CommandEntry("runner.cli.runs", "events", "List a run's events."),
+    "pause": CommandEntry(
+        "runner.cli.control", "pause", "Start no call of a live run."
+    ),
+    "drain": CommandEntry(
+        "runner.cli.control", "drain", "Let a live run end, resumable."
+    ),
+    "cancel": CommandEntry(
+        "runner.cli.control", "cancel", "End a run; skip what is open."
+    ),
+    "retry": CommandEntry("runner.cli.control", "retry", "Ask final tasks again."),
+    "commands": CommandEntry(
         "runner.cli.control", "commands", "Show or withdraw what was asked of a run."
     ),
-    "limits": Verb("runner.cli.limits", "limits", "Show or set a run's limits."),
-    "budget": Verb("runner.cli.budget", "budget", "Show or raise a run's budget."),
-    "export": Verb(
-        "runner.cli.exporting", "export", "Write tables, or OpenTelemetry traces."
+    "limits": CommandEntry(
+        "runner.cli.limits", "limits", "Show or set a run's limits."
     ),
-    "bundle": Verb(
+    "budget": CommandEntry(
+        "runner.cli.budget", "budget", "Show or raise a run's budget."
+    ),
+    "export": CommandEntry(
+        "runner.cli.export", "export", "Write tables, or OpenTelemetry traces."
+    ),
+    "bundle": CommandEntry(
         "runner.cli.bundle", "bundle", "Pack a scoring and all behind it in one file."
     ),
-    "merge": Verb("runner.cli.merging", "merge", "Merge the logs of a split run."),
-    "verify": Verb(
+    "merge": CommandEntry(
+        "runner.cli.merge", "merge", "Merge the logs of a split run."
+    ),
+    "verify": CommandEntry(
         "runner.cli.verify",
         "verify",
         "Check a run's log, or a bundle, from end to end.",
     ),
-    "cache": Verb("runner.cli.caching", "cache", "List or prune the cache of answers."),
-    "prompts": Verb(
+    "cache": CommandEntry(
+        "runner.cli.cache", "cache", "List or prune the cache of answers."
+    ),
+    "prompts": CommandEntry(
         "runner.cli.prompts", "prompts", "Print a job's prompts, or those a run sent."
     ),
-    "models": Verb(
+    "models": CommandEntry(
         "runner.cli.models", "models", "List models, their prices and clients."
     ),
-    "jobs": Verb("runner.cli.jobs", "jobs", "List jobs, or one job's settings."),
-    "doctor": Verb("runner.cli.doctor", "doctor", "Check this machine and endpoints."),
+    "jobs": CommandEntry(
+        "runner.cli.jobs", "jobs", "List jobs, or one job's settings."
+    ),
+    "doctor": CommandEntry(
+        "runner.cli.doctor", "doctor", "Check this machine and endpoints."
+    ),
 }
 
 
-class Verbs(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the table, then those of other packages."""
         del ctx
-        return [*VERBS, *sorted(point.name for point in entry_points(group=GROUP))]
+        return [*COMMANDS, *sorted(point.name for point in entry_points(group=GROUP))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one verb."""
         del ctx
-        if cmd_name in VERBS:
-            verb = VERBS[cmd_name]
+        if cmd_name in COMMANDS:
+            verb = COMMANDS[cmd_name]
             module = importlib.import_module(verb.module)
             return cast("click.Command", getattr(module, verb.attribute))
         for point in entry_points(group=GROUP, name=cmd_name):
@@ -130,15 +150,15 @@ class Verbs(click.Group):
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         """List the verbs without importing those of the table."""
-        rows = [(name, verb.help) for name, verb in VERBS.items()]
-        for name in self.list_commands(ctx)[len(VERBS) :]:
+        rows = [(name, verb.help) for name, verb in COMMANDS.items()]
+        for name in self.list_commands(ctx)[len(COMMANDS) :]:
             command = self.get_command(ctx, name)
             rows.append((name, command.get_short_help_str() if command else ""))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="siftlog", prog_name="siftlog")
 def cli() -> None:
     """Long LLM jobs over scientific papers.
@@ -227,7 +247,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _failed(sentence: str, code: int) -> int:
-    tell(f"siftlog: {sentence}")
+    print_note(f"siftlog: {sentence}")
     return code
 
 
@@ -235,7 +255,7 @@ def _unexpected(error: Exception) -> int:
     """Show where it happened, made safe: an error's text may be a model's."""
     import traceback
 
-    tell("".join(traceback.format_exception(error)).rstrip())
+    print_note("".join(traceback.format_exception(error)).rstrip())
     return _failed(
         f"{type(error).__name__} is a mistake of siftlog's or of the job's, unless "
         "siftlog verify RUN finds the run damaged: report it with the lines above.",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.speech import DONE, record, tell, text
+from runner.cli import arguments
+from runner.cli.console import DONE, print_json, print_note, print_text
 
 if TYPE_CHECKING:
     from runner.money.prices import Price
@@ -27,8 +27,8 @@ HEADING = (
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
 @click.option("--filter", "words", default="", help="Words that the name must hold.")
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> int:
     """List the models of the price table, or those that RUN asks.
 
@@ -43,30 +43,31 @@ def models(run_name: str | None, words: str, runs_dir: Path, as_json: bool) -> i
     ]
     if as_json:
         for row in wanted:
-            record(row)
+            print_json(row)
         return DONE
     if not wanted:
-        tell("No model has such a name; siftlog models without --filter lists all.")
+        print_note(
+            "No model has such a name; siftlog models without --filter lists all."
+        )
         return DONE
-    text(HEADING)
+    print_text(HEADING)
     for row in wanted:
         _show(row)
     return DONE
 
 
 def _of_table() -> Iterator[dict[str, Any]]:
-    from runner.money.catalogue import listed
+    from runner.money.prices import listed_models
 
-    for found in listed():
+    for found in listed_models():
         row = _row(found.model, found.price, found.context_tokens, has_base_url=False)
         yield {**row, "kind": found.kind}
 
 
 def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
-    from runner.cli.session import engine_options
+    from runner.cli.run_steps import engine_options
     from runner.errors import UsageError
-    from runner.money.catalogue import context_tokens
-    from runner.money.prices import price_of
+    from runner.money.prices import context_tokens, price_of
     from runner.options import read_toml
     from store.database import open_reader
     from store.errors import NoSuchRun
@@ -106,7 +107,7 @@ def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
 def _row(
     model: str, price: Price | None, context: int | None, *, has_base_url: bool
 ) -> dict[str, Any]:
-    from runner.clients.route import route
+    from runner.clients.client import route
 
     return {
         "model": model,
@@ -127,20 +128,20 @@ def _show(row: dict[str, Any]) -> None:
     """A model in a line of 80 columns; a long name has a line of its own."""
     name = row["model"]
     if len(name) > NAME_WIDTH:
-        text(name)
+        print_text(name)
         name = ""
     prices = " ".join(
         f"{_figure(row[f'usd_per_mtok_{what}']):>7}" for what in ("in", "cached", "out")
     )
     context = "?" if row["context_tokens"] is None else f"{row['context_tokens']:,}"
-    text(f"{name:{NAME_WIDTH}} {prices} {context:>9} {row['client']}")
+    print_text(f"{name:{NAME_WIDTH}} {prices} {context:>9} {row['client']}")
     if "calls" in row:
-        text(f"  {'; '.join(_course(row))}")
+        print_text(f"  {'; '.join(_course(row))}")
 
 
 def _course(row: dict[str, Any]) -> Iterator[str]:
     """How it goes in a run: calls and cost, then the limits in force."""
-    from runner.cli.stand import limits_text
+    from runner.cli.status import limits_text
     from store.read.usage import dollars
 
     yield f"{row['calls']:,} calls, cost {dollars(row['cost_usd'])}"

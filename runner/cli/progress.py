@@ -1,34 +1,123 @@
-"""Progress of a run on stderr: a changing line on a terminal, plain lines elsewhere."""
+"""Shows progress on stderr: a changing line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Final
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from runner.cli.figures import duration
-from runner.cli.pace import Rate, moving
+from runner.cli.console import ERASE, duration, write_stderr
+from runner.engine.background import run_alongside
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
-from runner.launching.shell import Watch
+from runner.engine.planner import Planner
 from runner.money.budget import BudgetStatistics
+from runner.run.context import ProgressWatch
 from store.clock import Clock
+from store.database import LogReader, open_reader
+from store.printable import printable
 from store.read.status import Status
 from store.read.usage import dollars
+from store.runs import RunFolder
 from store.task import usd
+from store.time_travel import LogPrefix, Moment, moment_named
+
+TERMINAL_S: Final = 0.5
+PLAIN_S: Final = 30.0
+WINDOW_S: Final = 60.0
+"""Rates are over the last minute: a run's mean hides that it slowed down."""
+
+
+class Rate:
+    """How fast a count grows."""
+
+    def __init__(self, clock: Clock, count: int = 0) -> None:
+        """It stands at *count* now."""
+        self._clock = clock
+        self._marks = [(clock.monotonic(), count)]
+
+    def per_s(self, count: int) -> float:
+        """Its growth over the last minute, now that it stands at *count*."""
+        now = self._clock.monotonic()
+        self._marks.append((now, count))
+        while self._marks[1][0] < now - WINDOW_S:
+            self._marks.pop(0)
+        began, before = self._marks[0]
+        return (count - before) / max(now - began, 1e-9)
+
+
+@asynccontextmanager
+async def progress_line(
+    line: Callable[[int | None], str], clock: Clock
+) -> AsyncIterator[None]:
+    """Show a line on stderr while the body runs, and once more at the end.
+
+    Args:
+        line: how things stand; fitted to a width, if one is given.
+        clock: says when it is due.
+    """
+    async with run_alongside(_move(line, clock)):
+        yield
+    erased = ERASE if sys.stderr.isatty() else ""
+    write_stderr(f"{erased}{line(None)}\n")
+
+
+async def _move(line: Callable[[int | None], str], clock: Clock) -> None:
+    terminal = sys.stderr.isatty()
+    while True:
+        pause = TERMINAL_S if terminal else PLAIN_S
+        await clock.sleep_until(clock.monotonic() + pause)
+        if terminal:
+            # a longer line would wrap, and leave its first part behind
+            write_stderr(ERASE + line(shutil.get_terminal_size().columns - 1))
+        else:
+            write_stderr(f"{line(None)}\n")
+
+
+@contextmanager
+def paced_progress(clock: Clock) -> Iterator[Callable[[str], None]]:
+    """Shows on stderr how far something is; of many lines those that are due.
+
+    On a terminal the line changes in its place, and is gone at the end.
+    """
+    is_terminal = sys.stderr.isatty()
+    pause = TERMINAL_S if is_terminal else PLAIN_S
+    due = clock.monotonic() + pause
+
+    def show(line: str) -> None:
+        nonlocal due
+        now = clock.monotonic()
+        if now < due:
+            return
+        due = now + pause
+        if is_terminal:
+            # a longer line would wrap, and leave its first part behind
+            width = shutil.get_terminal_size().columns - 1
+            write_stderr(ERASE + printable(line)[:width])
+        else:
+            write_stderr(f"{printable(line)}\n")
+
+    try:
+        yield show
+    finally:
+        if is_terminal:
+            write_stderr(ERASE)
+
 
 DOT: Final = " · "
 
 
-def progress(clock: Clock) -> Watch:
-    """A watcher for `runner.launching.shell.Shell`."""
+def progress(clock: Clock) -> ProgressWatch:
+    """A watcher for `runner.run.context.RunContext`."""
 
     @asynccontextmanager
     async def watch(
-        driver: Driver, growth: Growth, before: Status
+        driver: Driver, growth: Planner, before: Status
     ) -> AsyncIterator[None]:
         meter = _Meter(driver, growth, before, clock)
-        async with moving(meter.line, clock):
+        async with progress_line(meter.line, clock):
             yield
 
     return watch
@@ -38,7 +127,7 @@ class _Meter:
     """Figures of the run so far, and the rate of the last minute."""
 
     def __init__(
-        self, driver: Driver, growth: Growth, before: Status, clock: Clock
+        self, driver: Driver, growth: Planner, before: Status, clock: Clock
     ) -> None:
         self._driver = driver
         self._growth = growth
@@ -84,3 +173,118 @@ def _money(budget: BudgetStatistics) -> list[str]:
     if budget.cap_pico is not None:
         return [f"{dollars(usd(spent))} of {dollars(usd(budget.cap_pico))}"]
     return [dollars(usd(spent))] if spent else []
+
+
+class JointProgress:
+    """Figures of all runs that are, or were, at work."""
+
+    def __init__(self, clock: Clock, runs: int, *, shares_budget: bool) -> None:
+        """Nothing has been done yet.
+
+        Args:
+            clock: tells rates.
+            runs: how many there will be.
+            shares_budget: whether all of them count the same money.
+        """
+        self._clock = clock
+        self._runs = runs
+        self._shares_budget = shares_budget
+        self._seen: list[tuple[Driver, Planner, Status]] = []
+        self._over = 0
+        self._rate = Rate(clock)
+
+    @asynccontextmanager
+    async def watch(
+        self, driver: Driver, growth: Planner, before: Status
+    ) -> AsyncIterator[None]:
+        """Count a run in; a watcher for `runner.run.context.RunContext`."""
+        self._seen.append((driver, growth, before))
+        try:
+            yield
+        finally:
+            self._over += 1
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Show the line while the body runs, and once more at the end."""
+        async with progress_line(lambda width: self.line()[:width], self._clock):
+            yield
+
+    def line(self) -> str:
+        """How all runs stand, in one line."""
+        figures = [driver.statistics() for driver, _, _ in self._seen]
+        here = sum(each.tasks_ended for each in figures)
+        ended = here + sum(
+            before.tasks.completed + before.tasks.failed for *_, before in self._seen
+        )
+        planned = sum(
+            growth.planned - before.tasks.skipped - growth.skipped
+            for _, growth, before in self._seen
+        )
+        rate = self._rate.per_s(here)
+        share = ended / planned if planned else 0.0
+        parts = [
+            f"{self._over:,} of {self._runs:,} runs over",
+            f"{ended:,} of {planned:,} planned {share:.1%}",
+            f"{rate:,.1f}/s",
+        ]
+        if rate > 0 and planned > ended:
+            parts.append(f"{duration((planned - ended) / rate)} left")
+        budgets = [each.budget for each in figures]
+        if self._shares_budget:
+            budgets = budgets[:1]
+        spent = sum(each.spent_pico + each.possible_pico for each in budgets)
+        cap = budgets[0].cap_pico if self._shares_budget and budgets else None
+        if cap is not None:
+            parts.append(f"{dollars(usd(spent))} of {dollars(usd(cap))}")
+        elif spent:
+            parts.append(dollars(usd(spent)))
+        counts = {
+            "failed": sum(before.tasks.failed for *_, before in self._seen)
+            + sum(each.tasks_failed for each in figures),
+            "waiting": sum(each.waiting for each in figures),
+            "in flight": sum(each.in_flight for each in figures),
+        }
+        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        return DOT.join(parts)
+
+
+@contextmanager
+def time_travel(
+    folder: RunFolder, name: str, clock: Clock
+) -> Iterator[tuple[Moment, LogReader]]:
+    """The moment that *name* means, and a reader of the log as it was then.
+
+    Raises:
+        NoSuchMoment: it cannot be read, or lies outside of the run.
+        StoreError: the log cannot be read.
+    """
+    is_held = folder.is_alive()
+    with open_reader(folder.log) as whole:
+        moment = moment_named(whole, name, clock.now_us(), is_held=is_held)
+    with LogPrefix(folder.log) as prefix:
+        with paced_progress(clock) as show:
+
+            def tell(seq: int) -> bool:
+                show(f"read {seq:,} of {moment.seq:,} events")
+                return True
+
+            prefix.move_to(moment, is_wanted=tell)
+        with prefix.open_reader() as reader:
+            yield moment, reader
+
+
+def moment_json(moment: Moment) -> dict[str, Any]:
+    """What is looked back on, for programs."""
+    return {"at": {"seq": moment.seq, "time": _time(moment)}}
+
+
+def moment_text(moment: Moment) -> str:
+    """The same for people."""
+    return f"after event {moment.seq:,}, at {_time(moment)}"
+
+
+def _time(moment: Moment) -> str:
+    when = datetime.fromtimestamp(moment.at_us // 1_000_000, UTC)
+    micros = moment.at_us % 1_000_000
+    return when.replace(microsecond=micros).isoformat(timespec="microseconds")

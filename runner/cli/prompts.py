@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.choices import ANY_SETTING
-from runner.cli.speech import DONE, raw, record, tell
+from runner.cli import arguments
+from runner.cli.arguments import ANY_SETTING
+from runner.cli.console import DONE, print_json, print_note, print_raw
 
 if TYPE_CHECKING:
+    from runner.export import RequestExample
     from runner.job import Job
-    from runner.records.requests import Example
     from store.events import Input, RunStarted
     from store.runs import RunFolder
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("name", metavar="JOB|RUN")
-@choices.sets
-@choices.config
-@choices.runs_dir
-@choices.as_json
+@arguments.sets
+@arguments.config
+@arguments.runs_dir
+@arguments.as_json
 @click.pass_context
 def prompts(
     ctx: click.Context,
@@ -59,25 +59,25 @@ def prompts(
 
 
 def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool) -> int:
-    from runner.cli import session
+    from runner.cli import run_steps
     from runner.errors import UsageError
     from runner.prompts import USUAL_PROFILE, PromptCatalog, written
 
     catalog = getattr(job, "prompts", None)
     if not isinstance(catalog, PromptCatalog):
         raise UsageError(f"{job.name} has no prompts that a file can replace.")
-    file = session.configuration(given)
-    settings = session.typed_settings(job, words, given, file)
+    file = run_steps.configuration(given)
+    settings = run_steps.typed_settings(job, words, given, file)
     book = catalog.book(
         getattr(settings, "prompts", None),
         getattr(settings, "profile", USUAL_PROFILE),
     )
     if not as_json:
-        raw(written(catalog, book))
+        print_raw(written(catalog, book))
         return DONE
     for block in catalog.blocks:
         for part, offers in block.parts.items():
-            record(
+            print_json(
                 {
                     "prompt": f"{block.name}.{part}",
                     "text": book.texts[f"{block.name}.{part}"],
@@ -90,7 +90,7 @@ def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool)
 
 def _of_run(folder: RunFolder, *, as_json: bool) -> int:
     from runner.errors import UsageError
-    from runner.records.requests import Requests
+    from runner.export import SentRequests
     from store.database import open_reader
     from store.read.status import run_started
 
@@ -101,24 +101,24 @@ def _of_run(folder: RunFolder, *, as_json: bool) -> int:
                 f"Run {folder.run_id} was imported: its answers were made elsewhere, "
                 "and the log holds no prompts."
             )
-        examples = Requests(reader).examples()
+        examples = SentRequests(reader).examples()
         sources = list(_sources(reader, first))
     if as_json:
         for each in examples:
-            record(_fields(each))
+            print_json(_fields(each))
         return DONE
-    raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
-    raw("".join(f"{source}\n" for source in sources))
+    print_raw(f"run {folder.run_id}  {first.job} {first.job_version}\n")
+    print_raw("".join(f"{source}\n" for source in sources))
     for each in examples:
-        raw("\n" + "".join(f"{line}\n" for line in _lines(each)))
+        print_raw("\n" + "".join(f"{line}\n" for line in _lines(each)))
     if not examples:
-        tell(f"Run {folder.run_id} has sent nothing yet.")
+        print_note(f"Run {folder.run_id} has sent nothing yet.")
     return DONE
 
 
 def _sources(reader: sqlite3.Connection, first: RunStarted) -> Iterator[str]:
     """Where the wording came from, at the start and after each change."""
-    from runner.records.requests import PAGE
+    from runner.export import PAGE
     from store.events import RunResumed
     from store.read.tasks import events
 
@@ -138,7 +138,7 @@ def _source(inputs: Iterable[Input]) -> str | None:
     return None
 
 
-def _fields(each: Example) -> dict[str, object]:
+def _fields(each: RequestExample) -> dict[str, object]:
     return {
         "stage": each.stage,
         "requests": each.requests,
@@ -157,7 +157,7 @@ def _fields(each: Example) -> dict[str, object]:
     }
 
 
-def _lines(each: Example) -> Iterator[str]:
+def _lines(each: RequestExample) -> Iterator[str]:
     request = each.request
     n = f"{each.requests:,} {'request' if each.requests == 1 else 'requests'}"
     yield f"=== {each.stage}: {n} of this form, such as task {each.task} ({each.key})"

@@ -1,31 +1,139 @@
-"""Commands that start a run: run, and generate, which does not score it."""
+"""Commands that start a run or resume one: run, generate (without scoring), resume.
+
+With `--detach` the process forks before it does anything else. The child is in the
+foreground until the run has begun, so that whatever is wrong is printed at once and
+nothing half made is left; then it moves to a session of its own, away from the
+terminal. Nothing is passed on a command line, least of all a key.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
 
-from runner.cli import choices, collector
-from runner.cli.choices import ANY_SETTING
-from runner.cli.detaching import leave_terminal
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, job_settings
+from runner.cli.console import DONE, ERROR, print_json, print_note
+from runner.errors import RunnerError
+from store.clock import SystemClock
+from store.database import open_reader
+from store.read.status import status
+from store.runs import RunFolder, is_held
+
+LOOK_S = 0.05
+PATIENCE_S = 60.0
+"""From the run's first event to its first sign of life; a disk may be slow."""
+
+Leave: TypeAlias = Callable[[RunFolder], None]
+"""Called by the child once its run has begun."""
+
+
+def leave_terminal(given: Mapping[str, Any]) -> Leave | None:
+    """With `--detach`: how to leave the terminal; the typed process ends in here."""
+    return detach(as_json=given["as_json"]) if given["detach"] else None
+
+
+def detach(*, as_json: bool) -> Leave:
+    """Fork; return in the child only.
+
+    Raises:
+        click.exceptions.Exit: in the process that was typed, when its part is done.
+    """
+    listening, saying = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(saying)
+        raise click.exceptions.Exit(_stand_by(child, listening, as_json=as_json))
+    os.close(listening)
+
+    def leave(folder: RunFolder) -> None:
+        os.setsid()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        output = os.open(folder.diagnostics, flags, 0o644)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for new, old in ((nothing, 0), (output, 1), (output, 2)):
+            os.dup2(new, old)
+        os.close(output)
+        os.close(nothing)
+        os.write(saying, os.fsencode(f"{folder.part}\n{folder.path}"))
+        os.close(saying)
+
+    return leave
+
+
+def _stand_by(child: int, listening: int, *, as_json: bool) -> int:
+    """Wait until the run lives or has ended; the exit code of the typed process."""
+    with os.fdopen(listening, "rb") as pipe:
+        said = pipe.read()
+    if not said:
+        # it said itself what is wrong, or did all there was to do
+        return _code(os.waitpid(child, 0)[1])
+    part, _, path = os.fsdecode(said).partition("\n")
+    folder = RunFolder(Path(path), part)
+    code = _until_alive(child, folder)
+    run = folder.run_id
+    if as_json:
+        shown = {"event": "detached", "run": run, "pid": child}
+        print_json({**shown, "log": str(folder.diagnostics), "exit": code})
+    if code is not None:
+        print_note(
+            f"Run {run} has ended already; its output is in {folder.diagnostics}"
+        )
+        return code
+    print_note(
+        f"Run {run} goes on without this terminal (process {child}); its output is in "
+        f"{folder.diagnostics}. Look at it with: siftlog watch {run}; end it with: "
+        f"siftlog drain {run}"
+    )
+    return DONE
+
+
+def _until_alive(child: int, folder: RunFolder) -> int | None:
+    """Wait for the child's heartbeat; its exit code, if it has ended before."""
+    clock = SystemClock()
+    until = clock.monotonic() + PATIENCE_S
+    while clock.monotonic() < until:
+        ended, how = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return _code(how)
+        with open_reader(folder.log) as reader:
+            beat = status(reader).heartbeat
+        # who places shards writes no log of its own
+        if (beat is not None and beat.pid == child) or is_held(folder.driver_lock):
+            return None
+        time.sleep(LOOK_S)
+    raise RunnerError(
+        f"Run {folder.run_id} has begun and shows no sign of life (process {child}); "
+        f"see {folder.diagnostics} and siftlog status {folder.run_id}."
+    )
+
+
+def _code(how: int) -> int:
+    """The exit code behind what `waitpid` tells; a signal is an error."""
+    code = os.waitstatus_to_exitcode(how)
+    return code if code >= 0 else ERROR
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@choices.who_answers
-@choices.engine_options
-@choices.stops
-@choices.parts
-@choices.placing
-@choices.new_run
+@arguments.who_answers
+@arguments.engine_options
+@arguments.stops
+@arguments.parts
+@arguments.placing
+@arguments.new_run
 @click.option("--dry-run", is_flag=True, help="Estimate only: siftlog estimate JOB.")
-@choices.detach
-@choices.no_score
-@choices.no_report
-@choices.output_dir
-@choices.as_json
+@arguments.detach
+@arguments.no_score
+@arguments.no_report
+@arguments.output_dir
+@arguments.as_json
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -42,22 +150,22 @@ def run(
     without --model its offline baseline.
     """
     if dry_run:
-        from runner.cli.estimated import estimated
+        from runner.cli.estimate import estimate_job
 
-        return estimated(ctx.args, job_name, given)
+        return estimate_job(ctx.args, job_name, given)
     return _start(ctx.args, job_name, given, scores=not no_score)
 
 
 @click.command(context_settings=ANY_SETTING)
 @click.argument("job_name", metavar="JOB")
-@choices.who_answers
-@choices.engine_options
-@choices.stops
-@choices.carrying
-@choices.placing
-@choices.new_run
-@choices.detach
-@choices.as_json
+@arguments.who_answers
+@arguments.engine_options
+@arguments.stops
+@arguments.carrying
+@arguments.placing
+@arguments.new_run
+@arguments.detach
+@arguments.as_json
 @click.pass_context
 def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
     """Run JOB without scoring it: siftlog score RUN does that later."""
@@ -67,27 +175,141 @@ def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
 def _start(
     words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
 ) -> int:
-    from runner.cli import session, sharding
-    from runner.launching import launch
+    from runner.cli import run_steps, shards
     from runner.registry import load_job
+    from runner.run import launch
 
-    is_part = sharding.is_part(given)
+    is_part = shards.is_part(given)
     leave = leave_terminal(given)
     job = load_job(job_name)
-    file = session.configuration(given)
-    settings = session.typed_settings(job, words, given, file)
-    work, options = session.new_run(job, settings, given, file)
-    session.say_findings(work)
-    collector.calm()
+    file = run_steps.configuration(given)
+    settings = run_steps.typed_settings(job, words, given, file)
+    work, options = run_steps.new_run(job, settings, given, file)
+    run_steps.print_findings(work)
+    console.relax_collector()
     if is_part:
-        return sharding.run_part(work, options, given, leave)
-    folder = session.new_folder(given, job)
+        return shards.run_part(work, options, given, leave)
+    folder = run_steps.new_folder(given, job)
     if given["engine"] is not None:
-        from runner.cli.placed import run_placed
-        from runner.launching.creation import check_new
+        from runner.cli.shards import run_placed
+        from runner.run.folder import check_new
 
         check_new(folder)
         return run_placed(folder, work, options, given, leave, scores=scores)
-    shell = session.shell(given, folder, work, leave)
+    shell = run_steps.run_context(given, folder, work, leave)
     ended = asyncio.run(launch.start(folder, work, options, shell))
-    return session.end(folder, work, ended, given, scores=scores)
+    return run_steps.end(folder, work, ended, given, scores=scores)
+
+
+@click.command(context_settings=ANY_SETTING)
+@arguments.run_argument
+@arguments.engine_options
+@arguments.carrying
+@arguments.placing
+@arguments.sets
+@click.option("--stage", help="Of a paused run: lift only this stage's pause.")
+@click.option("--model", help="Of a paused run: lift only this model's pause.")
+@arguments.runs_dir
+@click.option("--accept-changes", is_flag=True, help="Go on though inputs differ.")
+@arguments.detach
+@arguments.no_score
+@arguments.no_report
+@arguments.output_dir
+@arguments.as_json
+@click.pass_context
+def resume(
+    ctx: click.Context,
+    /,
+    run_name: str,
+    accept_changes: bool,
+    no_score: bool,
+    stage: str | None,
+    model: str | None,
+    **given: Any,
+) -> int:
+    """Take RUN up where it stopped; no recorded answer is asked for again.
+
+    A live run that is paused goes on, and this returns at once.
+    """
+    from runner import roles
+    from runner.cli import run_steps, shards
+    from runner.cli.control import lift
+    from runner.cli.run_steps import warn_of_idle_variables
+    from runner.errors import UsageError
+    from runner.options import read_toml
+    from runner.registry import load_job
+    from runner.run import launch
+    from runner.score.scoring import effective_settings
+    from runner.workload import load_workload
+    from store.database import open_reader
+    from store.read.status import run_started, status
+    from store.runs import resolve
+
+    leave = leave_terminal(given)
+    folder = resolve(given["runs_dir"], run_name)
+    folder.check_ends(accept_loss=given["accept_loss"])
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        is_paused = bool(status(reader).pauses)
+    if folder.is_alive() and is_paused:
+        return lift(folder, stage, model, as_json=given["as_json"])
+    if given["engine"] is None:
+        launch.check_alive(folder)
+    if stage is not None or model is not None:
+        raise UsageError(
+            f"Run {folder.run_id} is not alive; siftlog resume {folder.run_id} takes "
+            "all of it up."
+        )
+    job = load_job(first.job)
+    warn_of_idle_variables(job)
+    file = read_toml(folder.config) if folder.config.exists() else {}
+    # the cap may have been raised since: the log knows it
+    file.pop("budget", None)
+    if "temperature" in job_settings(ctx.args, given["sets"]):
+        # what is typed now outranks what was typed for the run
+        file.pop("temperature", None)
+    if first.shard is not None:
+        # this process does what several did
+        file.pop("rate_share", None)
+    options = run_steps.engine_options(
+        given,
+        file,
+        replicates=first.replicates,
+        **roles.fixed(first.models),
+    )
+    typed = job_settings(ctx.args, given["sets"])
+    typed = run_steps.with_temperature(job, typed, given)
+    work = load_workload(job, effective_settings(job, folder, typed))
+    if given["engine"] is not None:
+        from runner.cli.shards import run_placed
+
+        return run_placed(folder, work, options, given, leave, scores=not no_score)
+    console.relax_collector()
+    if first.shard is not None:
+        return shards.resume_all(
+            folder,
+            work,
+            options,
+            given,
+            leave,
+            accept_changes=accept_changes,
+            scores=not no_score,
+        )
+    if shards.is_part(given):
+        raise UsageError(
+            f"Run {folder.run_id} is not split: its log stays where it is, and is not "
+            "shipped."
+        )
+    shell = run_steps.run_context(given, folder, work, leave)
+    ended = asyncio.run(
+        launch.resume(
+            folder,
+            work,
+            options,
+            shell,
+            accept_changes=accept_changes,
+            accept_loss=given["accept_loss"],
+            own=run_steps.own_limits(given),
+        )
+    )
+    return run_steps.end(folder, work, ended, given, scores=not no_score)

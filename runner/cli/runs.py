@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices
-from runner.cli.folding import in_columns
-from runner.cli.speech import DONE, raw, record, row, tell
+from runner.cli import arguments
+from runner.cli.console import (
+    DONE,
+    in_columns,
+    print_json,
+    print_note,
+    print_raw,
+    print_row,
+)
 from store.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -33,11 +39,11 @@ CLOCK = SystemClock()
 
 @click.command()
 @click.option("--group", help="Only the runs that siftlog run-all began under it.")
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
     """List the runs with their state and counts."""
-    from runner.cli.stand import status_json
+    from runner.cli.status import status_json
     from store.database import open_reader
     from store.errors import StoreError
     from store.read.live import live_status
@@ -52,34 +58,36 @@ def runs(group: str | None, runs_dir: Path, as_json: bool) -> int:
             with open_reader(folder.log) as reader:
                 seen = live_status(reader, CLOCK.now_us(), is_held=folder.is_alive())
         except StoreError as error:
-            tell(f"{folder.run_id}: {error}")
+            print_note(f"{folder.run_id}: {error}")
             continue
         if group is not None and seen.status.group != group:
             continue
         shown += 1
         if as_json:
-            record(status_json(seen))
+            print_json(status_json(seen))
             continue
         tasks = seen.status.tasks
         ended = tasks.completed + tasks.failed + tasks.skipped
         counts = f"{ended:,} of {tasks.planned:,} tasks, {tasks.failed:,} failed"
         lines.append((seen.state, folder.run_id, seen.status.job, counts))
     for line in in_columns(lines):
-        row(line)
+        print_row(line)
     if not found:
-        tell(f"There is no run in {runs_dir} yet; start one with siftlog run JOB.")
+        print_note(
+            f"There is no run in {runs_dir} yet; start one with siftlog run JOB."
+        )
     elif group is not None and not shown:
-        tell(f"No run in {runs_dir} is of the group {group!r}.")
+        print_note(f"No run in {runs_dir} is of the group {group!r}.")
     return DONE
 
 
 @click.command()
-@choices.run_argument
-@choices.filter_
+@arguments.run_argument
+@arguments.filter_
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def tasks(
     run_name: str,
     expression: str,
@@ -89,30 +97,30 @@ def tasks(
     as_json: bool,
 ) -> int:
     """List RUN's tasks, all or those that a filter lets through."""
-    from runner.records.render import csv_lines
+    from runner.score.render import csv_lines
     from store.query import parse_query
     from store.runs import resolve
 
     query = parse_query(expression)
     folder = resolve(runs_dir, run_name)
     if as_csv:
-        raw(csv_lines([_TASK_COLUMNS]))
+        print_raw(csv_lines([_TASK_COLUMNS]))
     shown = 0
     for page in _task_pages(folder.log, query, limit):
         if not (as_json or as_csv):
             # a page's cells are known when its first line is printed
             heads = () if shown else (_TASK_HEADS,)
             for line in in_columns([*heads, *map(_task_cells, page)]):
-                row(line)
+                print_row(line)
         shown += len(page)
         for task in page:
             values = _task_values(task)
             if as_json:
-                record(values)
+                print_json(values)
             elif as_csv:
-                raw(csv_lines([tuple(values.values())]))
+                print_raw(csv_lines([tuple(values.values())]))
     if not shown:
-        tell(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
+        print_note(f"No task of {folder.run_id} fits {expression or 'anything'!r}.")
     return DONE
 
 
@@ -190,12 +198,12 @@ def _task_pages(
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--follow", is_flag=True, help="Wait for further events until the end.")
 @click.option("--after", type=int, default=0, help="Only events after this number.")
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def events(
     run_name: str,
     follow: bool,
@@ -222,9 +230,9 @@ def events(
             for each in rows:
                 values = _event_values(each)
                 if as_json:
-                    record(values)
+                    print_json(values)
                 else:
-                    row(_event_line(values))
+                    print_row(_event_line(values))
             if rows:
                 after = rows[-1].seq
             elif not (follow and alive):

@@ -1,31 +1,51 @@
-"""The command score: scores a run's stored answers."""
+"""The commands score and scores: score the answers of a run, list its scorings.
+
+Checks of a scoring that were asked for come last: everything was printed and written
+before.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli import choices, collector
-from runner.cli.choices import ANY_SETTING
-from runner.cli.speech import CHECK_FAILED, DONE, record, say_loss, tell
-from runner.cli.words import job_settings
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, job_settings
+from runner.cli.console import (
+    CHECK_FAILED,
+    DONE,
+    in_columns,
+    print_json,
+    print_note,
+    print_row,
+    warn_of_loss,
+)
+from runner.errors import UsageError
+from runner.scorecard import Scorecard
 
 if TYPE_CHECKING:
     from runner.job import Job
-    from runner.records.scoring import Scoring
+    from runner.score.scoring import Scoring
+    from store.events import RecordedEvent, ScoringRecorded
     from store.runs import RunFolder
 
 
 @click.command(context_settings=ANY_SETTING)
-@choices.run_argument
-@choices.sets
-@choices.runs_dir
+@arguments.run_argument
+@arguments.sets
+@arguments.runs_dir
 @click.option("--no-record", is_flag=True, help="Write no file and no event.")
-@choices.at
-@choices.strict
+@arguments.at
+@arguments.strict
 @click.option(
     "--fail-under",
     "least",
@@ -34,8 +54,8 @@ if TYPE_CHECKING:
     help="Exit with 6 if the headline metric, or PATH, is below X or undefined; "
     "repeatable.",
 )
-@choices.no_report
-@choices.output_dir
+@arguments.no_report
+@arguments.output_dir
 @click.option(
     "--table",
     "tables",
@@ -44,8 +64,8 @@ if TYPE_CHECKING:
     help="With --format: print that table of the scoring, or 'metrics' for all "
     "metrics; repeatable.  [default: headline metrics, headline tables]",
 )
-@choices.as_form
-@choices.as_json
+@arguments.as_form
+@arguments.as_json
 @click.pass_context
 def score(
     ctx: click.Context,
@@ -64,46 +84,46 @@ def score(
     is recorded. With --at the answers of then are scored, under the settings of then;
     that is never recorded.
     """
-    from runner.cli import checks, session
+    from runner.cli import run_steps
     from runner.errors import UsageError
-    from runner.records import scoring
-    from runner.records.render import headlines, metrics_json
     from runner.registry import load_job
+    from runner.score import scoring
+    from runner.score.render import headlines, metrics_json
     from store.database import open_reader
     from store.read.status import run_started
     from store.runs import resolve
 
     if given["tables"] and given["form"] == "text":
         raise UsageError("--table is for print: add --format markdown or latex.")
-    under = checks.floors(least)
+    under = floors(least)
     folder = resolve(given["runs_dir"], run_name)
     if no_record or moment_name is not None:
-        say_loss(folder)
+        warn_of_loss(folder)
     else:
         folder.check_ends(accept_loss=False)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
     typed = job_settings(ctx.args, given["sets"])
     values: dict[str, Any] = {}
-    collector.calm()
+    console.relax_collector()
     if moment_name is not None:
         made, values = _scored_back(job, folder, typed, moment_name, given)
     else:
         made = asyncio.run(
-            scoring.score(
+            scoring.score_run(
                 job,
                 folder,
                 scoring.effective_settings(job, folder, typed),
-                clock=session.CLOCK,
+                clock=run_steps.CLOCK,
                 record=not no_record,
                 report=not given["no_report"],
             )
         )
     for sentence in _remarks(made):
-        tell(sentence)
+        print_note(sentence)
     card = made.scorecard
     if given["as_json"]:
-        record(
+        print_json(
             {
                 "run": folder.run_id,
                 "scoring": made.number,
@@ -122,10 +142,10 @@ def score(
                 **values,
             }
         )
-    session.show_scoring(folder, made, given)
-    failed = checks.failed(card, strict=strict, under=under)
+    run_steps.show_scoring(folder, made, given)
+    failed = failed_checks(card, strict=strict, under=under)
     for sentence in failed:
-        tell(f"siftlog: {sentence}")
+        print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
 
 
@@ -137,21 +157,21 @@ def _scored_back(
     given: Mapping[str, Any],
 ) -> tuple[Scoring, dict[str, Any]]:
     """What the answers of an earlier moment come to, and which moment that was."""
-    from runner.cli import session
-    from runner.cli.moments import looking_back, moment_json, moment_text
+    from runner.cli import run_steps
+    from runner.cli.progress import moment_json, moment_text, time_travel
     from runner.errors import UsageError
-    from runner.fingerprint import input_hashes
-    from runner.records import scoring
+    from runner.score import scoring
+    from runner.workload import input_hashes
 
     if given["output_dir"] is not None:
         raise UsageError(
             "score --at writes no file: leave out --output-dir, or take > FILE."
         )
-    with looking_back(folder, moment_name, session.CLOCK) as (moment, reader):
+    with time_travel(folder, moment_name, run_steps.CLOCK) as (moment, reader):
         settings = scoring.settings_in(job, reader, typed)
         inputs = input_hashes(job.inputs(settings))
         made = scoring.replayed(job, reader, settings, inputs, upto=moment.seq)
-    tell(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
+    print_note(f"{folder.run_id} {moment_text(moment)}: a look back, never recorded.")
     return made, moment_json(moment)
 
 
@@ -178,3 +198,211 @@ def _remarks(made: Scoring) -> Iterator[str]:
             f"note: {made.scorecard.stale:,} answers of the run are stale: these "
             "settings do not ask for them, and nothing uses them."
         )
+
+
+DIGITS = 12
+"""Of a digest, as it is shown to people."""
+
+_HEADS = ("scoring", "recorded (UTC)", "event", "digest", "headline", "against before")
+
+
+@click.command()
+@arguments.run_argument
+@arguments.runs_dir
+@arguments.as_json
+def scores(run_name: str, runs_dir: Path, as_json: bool) -> int:
+    """List RUN's recorded scorings, oldest first.
+
+    Each stands with the event that it read up to, the digest of its scorecard, its
+    headline metric, and what it goes by that the one before did not: settings, inputs,
+    code. The same log, settings, inputs and code give the same digest.
+    """
+    from store.database import open_reader
+    from store.events import ScoringRecorded
+    from store.read.tasks import events
+    from store.runs import resolve
+    from store.tables import last_seq
+
+    folder = resolve(runs_dir, run_name)
+    lines = []
+    before: ScoringRecorded | None = None
+    with open_reader(folder.log) as reader:
+        most = last_seq(reader)
+        for each in events(reader, limit=most, kinds=["scoring_recorded"]):
+            if not isinstance(each.event, ScoringRecorded):
+                print_note(f"event {each.seq} records a scoring of a later siftlog.")
+                continue
+            values = _values(each, each.event, before)
+            if as_json:
+                print_json(values)
+            lines.append(_cells(values))
+            before = each.event
+    if not as_json and lines:
+        for line in in_columns([_HEADS, *lines]):
+            print_row(line)
+    if not lines:
+        print_note(
+            f"Run {folder.run_id} has no scoring; make one with: "
+            f"siftlog score {folder.run_id}"
+        )
+    return DONE
+
+
+def _values(
+    recorded: RecordedEvent, event: ScoringRecorded, before: ScoringRecorded | None
+) -> dict[str, Any]:
+    when = datetime.fromtimestamp(recorded.ts_us / 1e6, UTC)
+    return {
+        "scoring": event.number,
+        "recorded": when.isoformat(timespec="seconds"),
+        "seq": event.seq,
+        "digest": event.digest,
+        "headline": event.headline,
+        "reached": event.reached,
+        "job_version": event.job_version,
+        "code": event.code_sha256,
+        "definitions": event.definitions,
+        "settings": json.loads(event.settings),
+        "inputs": [
+            {
+                "setting": given.setting,
+                "path": given.path,
+                "sha256": given.sha256,
+                "kept": bool(given.kept),
+            }
+            for given in event.inputs
+        ],
+        "changed": None if before is None else changed(before, event),
+    }
+
+
+def changed(before: ScoringRecorded, event: ScoringRecorded) -> dict[str, Any]:
+    """What one scoring goes by that another did not."""
+    old, new = json.loads(before.settings), json.loads(event.settings)
+    # where an input lies is no setting: its content is what counts
+    inputs = {given.setting for given in (*before.inputs, *event.inputs)}
+    was, now = _hashes(before), _hashes(event)
+    return {
+        "settings": {
+            name: [old.get(name), new.get(name)]
+            for name in sorted({*old, *new} - inputs)
+            if old.get(name) != new.get(name)
+        },
+        "inputs": [name for name in sorted(inputs) if was.get(name) != now.get(name)],
+        "seq": event.seq - before.seq,
+        "code": before.code_sha256 != event.code_sha256,
+        "definitions": before.definitions != event.definitions,
+    }
+
+
+def _hashes(event: ScoringRecorded) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for given in event.inputs:
+        found.setdefault(given.setting, []).append(given.sha256)
+    return found
+
+
+def _cells(values: dict[str, Any]) -> tuple[str, ...]:
+    reached = (
+        f"{'n/a' if value is None else f'{value:.4g}'}"
+        for value in values["reached"].values()
+    )
+    return (
+        str(values["scoring"]),
+        values["recorded"].removesuffix("+00:00"),
+        str(values["seq"]),
+        values["digest"][:DIGITS],
+        f"{values['headline']} {' '.join(reached)}".strip() or "-",
+        ", ".join(_told(values["changed"])) or "-",
+    )
+
+
+def _told(changes: dict[str, Any] | None) -> Iterator[str]:
+    if changes is None:
+        return
+    for name, (old, new) in changes["settings"].items():
+        yield f"{name} {_word(old)} -> {_word(new)}"
+    yield from (f"another {name}" for name in changes["inputs"])
+    if changes["code"]:
+        yield "other code"
+    if changes["definitions"]:
+        yield "other definitions"
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """The least that a metric may be."""
+
+    path: str  #: empty: the job's headline metric
+    least: float
+
+
+def floors(texts: Sequence[str]) -> tuple[Floor, ...]:
+    """What `--fail-under` says, each as `X` or `PATH=X`.
+
+    Raises:
+        UsageError: one of them has no number.
+    """
+    return tuple(map(_floor, texts))
+
+
+def _floor(text: str) -> Floor:
+    path, _, number = text.rpartition("=")
+    try:
+        least = float(number)
+    except ValueError:
+        least = math.nan
+    if not math.isfinite(least):
+        raise UsageError(
+            f"--fail-under {text}: write a number, or PATH=NUMBER for a metric."
+        )
+    return Floor(path=path, least=least)
+
+
+def failed_checks(
+    card: Scorecard, *, strict: bool = False, under: Sequence[Floor] = ()
+) -> tuple[str, ...]:
+    """A sentence for each check that failed: the job's own, then those asked for."""
+    return tuple(_failed_checks(card, strict=strict, under=under))
+
+
+def _failed_checks(
+    card: Scorecard, *, strict: bool, under: Sequence[Floor]
+) -> Iterator[str]:
+    yield from card.failures
+    wrong = [finding for finding in card.findings if finding.severity == "error"]
+    if strict and wrong:
+        yield f"{len(wrong)} findings are errors: {wrong[0].message}"
+    for floor in under:
+        yield from _below(card, floor)
+
+
+def _below(card: Scorecard, floor: Floor) -> Iterator[str]:
+    path = floor.path or card.headline
+    if not path:
+        yield "This scoring has no headline metric; write --fail-under PATH=NUMBER."
+        return
+    found = [
+        (model, metric.value)
+        for model, metrics in card.models.items()
+        for metric in metrics
+        if metric.path == path
+    ]
+    if not found:
+        paths = {metric.path for metrics in card.models.values() for metric in metrics}
+        near = difflib.get_close_matches(path, sorted(paths), n=2)
+        hint = (
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "siftlog score RUN --json lists them."
+        )
+        yield f"There is no metric {path}; {hint}"
+    for model, value in found:
+        if value is None:
+            yield f"{path} of {model} is undefined, where {floor.least:g} is the least."
+        elif value < floor.least:
+            yield f"{path} of {model} is {value!r}, below {floor.least:g}."

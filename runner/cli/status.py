@@ -1,14 +1,32 @@
-"""The command status: a snapshot of a run."""
+"""The command status: prints a snapshot of a run, for people or as an object."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
-from runner.cli import choices
-from runner.cli.speech import CHECK_FAILED, DONE, record, say_loss, text
-from store.clock import SystemClock
+from runner.cli import arguments
+from runner.cli.console import (
+    CHECK_FAILED,
+    DONE,
+    cost,
+    duration,
+    number,
+    print_json,
+    print_text,
+    warn_of_loss,
+)
+from store.clock import Clock, SystemClock
+from store.read.forecast import EstimateAccuracy, EstimatedFigure, ForecastInterval
+from store.read.live import LiveStatus, UnionProgress
+from store.read.status import UNITS, ObservedLimits, Status, limits_in_words, liveness
+from store.read.usage import ReplyShares, dollars
+from store.runs import RunFolder
+from store.task import TaskState
 
 CLOCK = SystemClock()
 
@@ -18,17 +36,17 @@ CHECKS = {"stalled": 6, "lost": 6, "budget_stop": 4, "drained": 5}
 
 
 @click.command()
-@choices.run_argument
+@arguments.run_argument
 @click.option("--check", is_flag=True, help="Exit code by state: 3, 4, 5 or 6.")
-@choices.at
+@arguments.at
 @click.option(
     "--ship",
     "place",
     metavar="DIR|URL",
     help="Say what is there of the logs that shards of RUN carry there; opens no log.",
 )
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 def status(
     run_name: str,
     check: bool,
@@ -45,20 +63,19 @@ def status(
     --ship it is 6 unless all has ended.
     """
     if place is not None:
-        from runner.cli.carried import say_carried
+        from runner.cli.merge import print_shipped
 
         if moment_name is not None:
             raise click.UsageError("--at looks into logs, and --ship opens none.")
-        has_ended = say_carried(run_name, place, as_json=as_json)
+        has_ended = print_shipped(run_name, place, as_json=as_json)
         return CHECK_FAILED if check and not has_ended else DONE
-    from runner.cli.stand import status_json, status_text
     from store.database import open_reader
     from store.read.live import live_status
     from store.runs import resolve
 
     folder = resolve(runs_dir, run_name)
     if check or not folder.shards():  # of which there may be a thousand
-        say_loss(folder)
+        warn_of_loss(folder)
     if moment_name is None:
         # asked before reading: what a dying writer committed last is not missed
         is_held = folder.is_alive()
@@ -66,16 +83,461 @@ def status(
             seen = live_status(reader, CLOCK.now_us(), is_held=is_held)
         when, values = [], {}
     else:
-        from runner.cli.moments import looking_back, moment_json, moment_text
+        from runner.cli.progress import moment_json, moment_text, time_travel
 
-        with looking_back(folder, moment_name, CLOCK) as (moment, reader):
+        with time_travel(folder, moment_name, CLOCK) as (moment, reader):
             seen = live_status(reader, moment.at_us, is_held=moment.is_alive)
         when, values = [moment_text(moment)], moment_json(moment)
     if as_json:
-        record(status_json(seen) | values)
+        print_json(status_json(seen) | values)
     else:
-        text("\n".join([*when, status_text(seen)]))
+        print_text("\n".join([*when, status_text(seen)]))
     if not check:
         return DONE
     failed = 3 if seen.state == "finished" and seen.status.tasks.failed else DONE
     return CHECKS.get(seen.state, failed)
+
+
+def forecast_json(present: LiveStatus) -> dict[str, Any] | None:
+    """What `status --json` says of the end; None where it cannot be foretold.
+
+    `seconds` is null while too few tasks have ended; `needs` says how many more it
+    takes. The interval is the middle 90 %.
+    """
+    told = present.forecast
+    if told is None:
+        return None
+    return {
+        "seconds": _span_json(told.seconds, 1),
+        "needs": told.needs,
+        "comes_to_usd": _span_json(present.comes_to_usd, 6),
+        "stages": [
+            {
+                "stage": stage.stage,
+                "left": stage.left,
+                "seconds": _span_json(stage.seconds, 1),
+                "needs": stage.needs,
+            }
+            for stage in told.stages
+        ],
+    }
+
+
+def forecast_lines(present: LiveStatus) -> list[str]:
+    """How fast it goes, when it ends, and what it comes to."""
+    lines = []
+    if present.rate is not None:
+        window = f"over the last {present.recent_minutes} min"
+        lines.append(f"pace      {number(present.rate)} tasks a minute, {window}")
+    told = present.forecast
+    if told is None:
+        return lines
+    if told.seconds is not None:
+        planned = "" if present.status.planning_exhausted else ", of what is planned"
+        lines.append(f"ETA       {_span_text(told.seconds, duration)}{planned}")
+    elif told.needs:
+        lines.append(f"ETA       needs more ended tasks: {told.needs:,}")
+    if present.comes_to_usd is not None and present.comes_to_usd.expected:
+        lines.append(f"comes to  {_span_text(present.comes_to_usd, cost)}")
+    return lines
+
+
+def _span_json(
+    span: ForecastInterval | None, digits: int
+) -> dict[str, float | None] | None:
+    if span is None:
+        return None
+    high = None if span.high is None else round(span.high, digits)
+    return {
+        "low": round(span.low, digits),
+        "expected": round(span.expected, digits),
+        "high": high,
+    }
+
+
+def _span_text(span: ForecastInterval, shown: Callable[[float], str]) -> str:
+    high = "?" if span.high is None else shown(span.high)
+    return f"{shown(span.expected)} ({shown(span.low)} to {high})"
+
+
+def outlook_json(outlook: EstimateAccuracy) -> dict[str, Any]:
+    """What `status --json` says of the estimate."""
+    usd = outlook.cost_usd
+    return {
+        "done": round(outlook.done, 4),
+        "calls": _prospect_json(outlook.calls, 0),
+        "tokens_in": _prospect_json(outlook.tokens_in, 0),
+        "tokens_out": _prospect_json(outlook.tokens_out, 0),
+        "cost_usd": None if usd is None else _prospect_json(usd, 6),
+    }
+
+
+def outlook_lines(outlook: EstimateAccuracy) -> list[str]:
+    """The estimate in dollars, or in calls and tokens where a price is unknown."""
+    if outlook.cost_usd is not None:
+        return [_prospect_text(outlook.cost_usd, outlook.done, cost)]
+    return [
+        f"{_prospect_text(prospect, outlook.done, number)} {what}"
+        for what, prospect in (
+            ("calls", outlook.calls),
+            ("tokens in", outlook.tokens_in),
+            ("tokens out", outlook.tokens_out),
+        )
+    ]
+
+
+def _prospect_text(
+    p: EstimatedFigure, done: float, show: Callable[[float], str]
+) -> str:
+    would = "" if p.comes_to is None else f": would come to {show(p.comes_to)}"
+    return (
+        f"{show(p.expected)} ({show(p.low)} to {show(p.high)}), so far "
+        f"{show(p.so_far)} at {100 * done:.0f} %{would}"
+    )
+
+
+def _prospect_json(prospect: EstimatedFigure, digits: int) -> dict[str, float | None]:
+    comes_to = prospect.comes_to
+    return {
+        "low": round(prospect.low, digits),
+        "expected": round(prospect.expected, digits),
+        "high": round(prospect.high, digits),
+        "so_far": round(prospect.so_far, digits),
+        "comes_to": None if comes_to is None else round(comes_to, digits),
+    }
+
+
+KINDS: Final = ("truncated", "refused", "filtered", "empty", "unparsed")
+LARGE: Final = 0.2
+"""A share from which on the end of a run warns: results are then hardly of use."""
+
+
+def shares_of(replies: ReplyShares) -> dict[str, float]:
+    """The share of each kind; those above zero only."""
+    shares = {}
+    for kind in KINDS:
+        n = getattr(replies, kind)
+        # a prompt that was filtered with an error status never had a reply
+        of = replies.replies + (replies.failed if kind == "filtered" else 0)
+        if n:
+            shares[kind] = min(1.0, n / max(1, of))
+    return shares
+
+
+def replies_json(replies: Sequence[ReplyShares]) -> list[dict[str, Any]]:
+    """Counts and shares by model."""
+    return [
+        {
+            **asdict(one),
+            "shares": {kind: round(share, 6) for kind, share in shares_of(one).items()},
+        }
+        for one in replies
+    ]
+
+
+def replies_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
+    """One line for each model of which something is to be said."""
+    for one in replies:
+        shares = shares_of(one)
+        if shares:
+            said = ", ".join(
+                f"{getattr(one, kind):,} {kind} ({_percent(share)})"
+                for kind, share in shares.items()
+            )
+            yield f"{one.model}: of {one.replies:,} replies {said}"
+
+
+def closing_lines(replies: Sequence[ReplyShares]) -> Iterator[str]:
+    """The same as sentences for the end of a run; large shares as warnings."""
+    for one in replies:
+        shares = shares_of(one)
+        for line in replies_lines([one]):
+            large = max(shares.values()) >= LARGE
+            yield f"Warning: {line}{_advice(shares)}." if large else f"{line}."
+
+
+def _advice(shares: dict[str, float]) -> str:
+    """The next step, by the largest share."""
+    if shares.get("truncated", 0.0) >= LARGE:
+        return (
+            "; raise the output limit (max_output_tokens of the model in a --config "
+            "file), or lower the reasoning effort"
+        )
+    if shares.get("filtered", 0.0) >= LARGE or shares.get("refused", 0.0) >= LARGE:
+        return "; look at some with siftlog tasks, and change prompt or model"
+    return "; look at some with siftlog tasks before you use the results"
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage; never 0 where there is one, never 100 where one lacks.
+
+    >>> _percent(0.00001), _percent(0.5), _percent(0.9999), _percent(1.0)
+    ('<0.1 %', '50 %', '>99.9 %', '100 %')
+    """
+    if 0 < share < 0.001:  # noqa: PLR2004 - a tenth of a percent
+        return "<0.1 %"
+    if 0.999 < share < 1:  # noqa: PLR2004
+        return ">99.9 %"
+    return f"{100 * share:.3g} %"
+
+
+SCHEMA = 2
+"""Version of the object; a field that changes its meaning raises it."""
+
+
+def state_of(status: Status, folder: RunFolder, clock: Clock) -> str:
+    """The run's state in one word."""
+    return liveness(status.signs, clock.now_us(), is_alive=folder.is_alive())
+
+
+def status_json(present: LiveStatus) -> dict[str, Any]:
+    """What `status --json` prints."""
+    status, beat = present.status, present.status.heartbeat
+    age = _age_s(None if beat is None else beat.at_us, present.now_us)
+    return {
+        "run": status.run_id,
+        "state": present.state,
+        "tasks": {
+            "planned": status.tasks.planned,
+            "completed": status.tasks.completed,
+            "failed": status.tasks.failed,
+            "skipped": status.tasks.skipped,
+            "open": status.tasks.open,
+            "running": status.tasks.running,
+            "waiting": status.tasks.waiting,
+            "unparsed": status.tasks.unparsed,
+        },
+        "attempts": {
+            "started": status.attempts.started,
+            "answered": status.attempts.answered,
+            "cached": status.attempts.cached,
+            "kept": status.attempts.kept,
+            "failed": status.attempts.failed,
+            "unknown": status.attempts.unknown,
+        },
+        "cost_usd": status.cost_usd,
+        "possible_usd": status.possible_usd,
+        "in_flight_usd": status.in_flight_usd,
+        "budget_usd": status.budget_usd,
+        "group": status.group,
+        "shards": present.parts and parts_json(present.parts),
+        "heartbeat_age_s": age,
+        "tasks_a_minute": present.rate,
+        "forecast": present.forecast and forecast_json(present),
+        "schema": SCHEMA,
+        "job": status.job,
+        "job_version": status.job_version,
+        "models": dict(status.models),
+        "replicates": status.replicates,
+        "imported": status.imported,
+        "planning_exhausted": status.planning_exhausted,
+        "stages": [
+            {
+                "stage": lane.stage,
+                "model": lane.model,
+                **{s.name.lower(): lane.states.get(s, 0) for s in TaskState},
+            }
+            for lane in status.lanes
+        ],
+        "limits": [limits_json(limits) for limits in status.limits],
+        "refused": [asdict(fact) for fact in status.refused],
+        "batches": {
+            "open": status.batches.count,
+            "requests": status.batches.requests,
+            "oldest_age_s": _age_s(status.batches.oldest_us, present.now_us),
+        },
+        "pauses": [asdict(pause) for pause in status.pauses],
+        "errors": dict(status.errors),
+        "skips": dict(status.skips),
+        "parse_failures": dict(status.parse_failures),
+        "replies": replies_json(status.replies),
+        "model_cost_usd": dict(status.model_cost_usd),
+        "tokens_in": status.tokens_in,
+        "tokens_out": status.tokens_out,
+        "tokens_cached": status.tokens_cached,
+        "usage_unknown": status.billing.unknown,
+        "usage_doubtful": status.billing.doubtful,
+        "charged_usd": status.billing.charged_usd if status.billing.charged else None,
+        "charges_differ": status.billing.differing,
+        "served": [
+            {"model": each.model, "by": each.field, "answers": dict(each.answers)}
+            for each in status.served
+        ],
+        "estimate": status.outlook and outlook_json(status.outlook),
+        "scorings": list(status.scorings),
+        "last_seq": status.last_seq,
+        "why": status.why,
+    }
+
+
+def _age_s(at_us: int | None, now_us: int) -> float | None:
+    """Seconds since then, to a tenth."""
+    return None if at_us is None else round(max(0, now_us - at_us) / 1e6, 1)
+
+
+def status_text(present: LiveStatus) -> str:
+    """What `status` prints for people."""
+    status, shown = present.status, status_json(present)
+    tasks, attempts = status.tasks, status.attempts
+    beat = shown["heartbeat_age_s"]
+    age = f" (heartbeat {beat:g} s ago)" if beat is not None else ""
+    free = [
+        f"{n:,} of them {how}"
+        for n, how in (
+            (attempts.cached, "from the response cache"),
+            (attempts.kept, "taken up again after a retry"),
+        )
+        if n
+    ]
+    cached = f" ({', '.join(free)})" if free else ""
+    is_live = shown["state"] in {
+        "live",
+        "quiet",
+        "stalled",
+        "lost",
+        "draining",
+        "paused",
+    }
+    group = "" if status.group is None else f"  group {status.group}"
+    lines = [
+        (
+            f"run {status.run_id}  {status.job} {status.job_version}  "
+            f"{shown['state']}{age if is_live else ''}{group}"
+        ),
+        (
+            f"tasks     {tasks.planned:,} planned: {tasks.completed:,} completed "
+            f"({tasks.unparsed:,} unparsed), {tasks.failed:,} failed, "
+            f"{tasks.skipped:,} skipped, {tasks.open:,} open"
+        ),
+        (
+            f"attempts  {attempts.started:,} started: {attempts.answered:,} answered"
+            f"{cached}, {attempts.failed:,} failed, {attempts.unknown:,} unknown"
+        ),
+        (
+            f"tokens    {status.tokens_in:,} in ({status.tokens_cached:,} cached), "
+            f"{status.tokens_out:,} out"
+        ),
+        f"cost      {_cost(status)}",
+    ]
+    lines += [f"billing   {said}" for said in status.billing.findings]
+    lines += [f"served    {said}" for said in status.mixed]
+    lines += forecast_lines(present)
+    if status.outlook is not None:
+        lines += [f"estimate  {said}" for said in outlook_lines(status.outlook)]
+    if set(status.models) - {"subject"}:
+        named = (f"{role} {', '.join(of)}" for role, of in status.models.items())
+        lines.append(f"models    {'; '.join(named)}")
+    # with nobody there to receive them, calls in flight are calls given up
+    left = "left in batches" if status.batches.count else "given up in flight"
+    names = {} if present.is_alive else {TaskState.RUNNING: left}
+    for lane in status.lanes:
+        states = ", ".join(
+            f"{n:,} {names.get(state, state.name.lower())}"
+            for state, n in sorted(lane.states.items())
+            if n
+        )
+        lines.append(f"  {lane.stage:12} {lane.model:32} {states}")
+    lines += [
+        f"limits    {seen['model']}: {limits_text(seen)}{_wait(seen, present.now_us)}"
+        for seen in shown["limits"]
+    ]
+    lines += [f"refused   {fact.sentence}" for fact in status.refused]
+    lines += [f"batches   {said}" for said in _batches(shown["batches"])]
+    lines += [f"paused    {pause}" for pause in status.pauses]
+    if present.parts is not None:
+        lines.append(f"shards    {parts_text(present.parts)}")
+    for title, counts in (
+        ("errors", status.errors),
+        ("skipped", status.skips),
+        ("unparsed", status.parse_failures),
+    ):
+        if counts:
+            said = ", ".join(f"{name} {n:,}" for name, n in counts.items())
+            lines.append(f"{title:9} {said}")
+    lines += [f"replies   {said}" for said in replies_lines(status.replies)]
+    if status.scorings:
+        lines.append(f"scorings  {', '.join(map(str, status.scorings))}")
+    if status.why is not None:
+        lines.append(status.why)
+    return "\n".join(lines)
+
+
+def parts_json(parts: UnionProgress) -> dict[str, Any]:
+    """How far the parts of a split run are, for programs."""
+    return {
+        "logs": len(parts.parts),
+        "ended": parts.ended,
+        "missing": str(parts.missing),
+        "repeated": parts.repeated,
+    }
+
+
+def parts_text(parts: UnionProgress) -> str:
+    """How far the parts of a split run are."""
+    said = logs_text(len(parts.parts), parts.ended, has_all=not parts.unfinished)
+    if parts.missing:
+        said += f"; slices {parts.missing} have not begun"
+    if parts.repeated:
+        said += f"; {parts.repeated:,} answers paid for more than once"
+    return said
+
+
+def logs_text(count: int, ended: int, *, has_all: bool) -> str:
+    """How many logs there are, and whether they have come to their end.
+
+    Args:
+        count: of the logs.
+        ended: how many of them have.
+        has_all: whether all slices have ended in some log; what others began may then
+            have been left to it.
+    """
+    said = f"{count:,} log{'' if count == 1 else 's'}"
+    return f"{said}, all slices ended" if has_all else f"{said}, {ended:,} ended"
+
+
+def _batches(shown: Mapping[str, Any]) -> list[str]:
+    """How many batches are open, and for how long; nothing where there are none."""
+    if not shown["open"]:
+        return []
+    waits = f"{shown['open']:,} open: {shown['requests']:,} requests wait"
+    return [f"{waits}, the oldest batch for {duration(shown['oldest_age_s'])}"]
+
+
+def limits_json(limits: ObservedLimits) -> dict[str, Any]:
+    """The limits of one model for programs."""
+    return {
+        "model": limits.model,
+        "concurrency": limits.concurrency,
+        "rpm": limits.rpm,
+        "tpm": limits.tpm,
+        "paused_until_us": limits.paused_until_us,
+    }
+
+
+def limits_text(limits: Mapping[str, Any]) -> str:
+    """The limits in force, of those in `limits_json`."""
+    return limits_in_words(
+        {name: limits[name] for name in UNITS if limits[name] is not None}
+    )
+
+
+def _wait(limits: Mapping[str, Any], now_us: int) -> str:
+    """How long its endpoint still asks to be left alone."""
+    wait_s = ((limits["paused_until_us"] or 0) - now_us) / 1e6
+    return f"; asks to wait another {duration(wait_s)}" if wait_s > 0 else ""
+
+
+def _cost(status: Status) -> str:
+    """What was spent, may have been, and still may be."""
+    said = ["nothing" if status.cost_usd == 0 else dollars(status.cost_usd)]
+    shares = {model: usd for model, usd in status.model_cost_usd.items() if usd}
+    if len(shares) > 1:
+        said += [f"{model} {dollars(usd)}" for model, usd in shares.items()]
+    if status.possible_usd:
+        said.append(f"up to {dollars(status.possible_usd)} more, billed or not")
+    if status.in_flight_usd:
+        said.append(f"up to {dollars(status.in_flight_usd)} for calls in flight")
+    if status.budget_usd is not None:
+        shared = "" if status.group is None else f" shared in {status.group}"
+        said.append(f"budget {dollars(status.budget_usd)}{shared}")
+    return ", ".join(said)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from runner.cli import choices, collector
-from runner.cli.speech import CHECK_FAILED, DONE, record, tell, text
+from runner.cli import arguments, console
+from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
 
 
 @click.command()
 @click.argument("run_name", metavar="RUN|BUNDLE")
-@choices.runs_dir
-@choices.as_json
+@arguments.runs_dir
+@arguments.as_json
 @click.option(
     "--time-limit",
     "time_limit_s",
@@ -33,7 +33,7 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
     Of a BUNDLE, a file that siftlog bundle has made, every member is checked, and its
     scorecard is made again without a network. Nothing is written but temporary files.
     """
-    from runner.cli.pace import paced
+    from runner.cli.progress import paced_progress
     from store.clock import SystemClock
     from store.database import open_reader
     from store.errors import EventsLost
@@ -47,17 +47,17 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
         folder = resolve(runs_dir, run_name)
         ends = folder.ends()
     except EventsLost as error:
-        tell(f"siftlog: {error}")
+        print_note(f"siftlog: {error}")
         if as_json:
-            record({"run": run_name, "sound": False, "end": "lost", "faults": []})
+            print_json({"run": run_name, "sound": False, "end": "lost", "faults": []})
         return CHECK_FAILED
-    with open_reader(folder.log) as reader, paced(SystemClock()) as progress:
+    with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
         report = check(reader, progress)
     lost = [end for end in ends if end.is_lost]
     unproven = [end for end in ends if end.acknowledged is None]
     is_sound = report.is_sound and not lost
     if as_json:
-        record(
+        print_json(
             {
                 "run": folder.run_id,
                 **asdict(report),
@@ -70,34 +70,34 @@ def verify(run_name: str, runs_dir: Path, as_json: bool, time_limit_s: float) ->
             }
         )
     for fault in report.faults:
-        tell(f"siftlog: {folder.run_id}: {fault.where}: {fault.message}")
+        print_note(f"siftlog: {folder.run_id}: {fault.where}: {fault.message}")
     for end in lost:
-        tell(f"siftlog: {folder.run_id}: {end.sentence}")
+        print_note(f"siftlog: {folder.run_id}: {end.sentence}")
     if not is_sound:
         return CHECK_FAILED
     if not as_json:
-        text(
+        print_text(
             f"{folder.run_id} is sound: {report.events:,} events in "
             f"{report.commits:,} commits, {report.blobs:,} message parts"
         )
         for end in ends:
-            text(f"{end.sentence[0].upper()}{end.sentence[1:]}.")
+            print_text(f"{end.sentence[0].upper()}{end.sentence[1:]}.")
     return DONE
 
 
 def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
     """Check the bundle at *path*; exit 6 if anything in it is not what it was."""
-    from runner.bundle.checking import check
-    from runner.cli.pace import paced
-    from runner.cli.session import CLOCK
+    from runner.bundle.verify import check
+    from runner.cli.progress import paced_progress
+    from runner.cli.run_steps import CLOCK
 
-    collector.calm()
+    console.relax_collector()
     until = CLOCK.monotonic() + (time_limit_s or float("inf"))
-    with paced(CLOCK) as progress:
+    with paced_progress(CLOCK) as progress:
         found = check(path, progress, is_late=lambda: CLOCK.monotonic() >= until)
     manifest, log = found.manifest, found.log
     if as_json:
-        record(
+        print_json(
             {
                 "bundle": str(path),
                 "run": manifest.run if manifest else None,
@@ -115,16 +115,16 @@ def _verify_bundle(path: Path, *, as_json: bool, time_limit_s: float) -> int:
             }
         )
     for fault in found.faults:
-        tell(f"siftlog: {path.name}: {fault.where}: {fault.message}")
+        print_note(f"siftlog: {path.name}: {fault.where}: {fault.message}")
     if not found.is_sound or manifest is None or log is None:
         return CHECK_FAILED
     if not as_json:
-        text(
+        print_text(
             f"{path.name} is sound: {len(manifest.members) + 1:,} members, "
             f"{log.events:,} events in {log.commits:,} commits of run {manifest.run}; "
             f"scorecard.json of scoring {manifest.scoring} came out the same again, "
             f"without a network"
         )
         if manifest.partial:
-            text("partial: the run was unfinished")
+            print_text("partial: the run was unfinished")
     return DONE

@@ -16,22 +16,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner import errors as e
-from runner.clients.client import Call, Left, Received, Unsent
-from runner.engine.answered import answered, completed
-from runner.engine.futility import Flaw, flaws_of
-from runner.engine.lane import Work
-from runner.engine.parts import Parts
-from runner.engine.reask import may_reask, reask_messages, refused
-from runner.engine.retry import may_be_billed
-from runner.faults import job_fault, read_reply
-from runner.limits.told import told
-from runner.money.bounds import Bounds, usual_prompt, worst_output
+from runner.clients.client import Call, CallLeft, CallUnsent, Received
+from runner.clients.wire import decode_reply
+from runner.clients.wire_shared import skeleton
+from runner.engine.attempt_events import (
+    answered_event,
+    completed_event,
+    may_reask,
+    reask_messages,
+    refused_answers,
+)
+from runner.engine.config import EngineConfig
+from runner.engine.failure_policy import Flaw, flaws_of, may_be_billed
+from runner.engine.model_queue import QueuedTask
+from runner.job import Answer, Task, job_fault, read_reply
+from runner.limits.rate_limits import header_limits
+from runner.messages import AnyReply, ChatRequest, Message, ParseFailure, Reply, Request
 from runner.money.prices import Price, cost_pico, worst_pico
+from runner.money.tokens import TokenBounds, usual_prompt, worst_output
 from runner.plan import task_of
-from runner.reply import AnyReply, ParseFailure, Reply
-from runner.request import ChatRequest, Message, Request
-from runner.task import Answer, Task
-from runner.wire import decode_reply, skeleton
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -54,7 +57,7 @@ BODY_LIMIT = 64 * 1024
 class _Item:
     """A loaded task with what its next attempt needs."""
 
-    work: Work
+    work: QueuedTask
     row: TaskRow
     task: Task
     attempt: int  #: started so far
@@ -74,7 +77,7 @@ class _Item:
         self.reasks += 1
         self.extra += reask_messages(reply, failure, dataset)
         self.refused = (
-            completed(self.work.number, attempt, failure),
+            completed_event(self.work.number, attempt, failure),
             Answer(task=self.task, reply=reply, parsed=failure),
         )
 
@@ -82,7 +85,7 @@ class _Item:
 class Attempts:
     """Sends the loaded tasks of one run and records what comes of them."""
 
-    def __init__(self, parts: Parts, wake: Callable[[], None]) -> None:
+    def __init__(self, parts: EngineConfig, wake: Callable[[], None]) -> None:
         """Work with *parts*; *wake* is called when the scheduler was told something."""
         self._parts = parts
         self._log = parts.log
@@ -92,7 +95,7 @@ class Attempts:
         self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
         self._wake = wake
         self._items: dict[int, _Item] = {}
-        self._bounds = defaultdict(Bounds, parts.bounds)
+        self._bounds = defaultdict(TokenBounds, parts.bounds)
         self.counts: Counter[str] = Counter()
 
     def holds(self, task: int) -> bool:
@@ -103,11 +106,13 @@ class Attempts:
         """Whether a task's end may stand in the log and is not settled yet."""
         return task in self._items and self._items[task].is_ending
 
-    async def admit(self, row: TaskRow) -> Work:
+    async def admit(self, row: TaskRow) -> QueuedTask:
         """Take a task in, for as long as it is not settled."""
         if row.task in self._items:
             return self._items[row.task].work
-        work = Work(number=row.task, stage=row.stage, model=row.model, tries=row.tries)
+        work = QueuedTask(
+            number=row.task, stage=row.stage, model=row.model, tries=row.tries
+        )
         item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
         if self._parts.reask and row.reply_seq is not None:
             await self._take_up_dialogue(item)
@@ -117,7 +122,7 @@ class Attempts:
 
     async def _take_up_dialogue(self, item: _Item) -> None:
         """Go on with a re-ask that an earlier process began."""
-        for recorded in refused(await self._log.task_events(item.work.number)):
+        for recorded in refused_answers(await self._log.task_events(item.work.number)):
             event = recorded.event
             if isinstance(event, AttemptAnswered):
                 body = await self._log.payload(recorded.seq) or b""
@@ -138,7 +143,7 @@ class Attempts:
         parts, stage = self._parts, self._stages[item.work.stage]
         return read_reply(stage, parts.dataset, item.task, reply, parts.faults)
 
-    def _price(self, work: Work) -> Price | None:
+    def _price(self, work: QueuedTask) -> Price | None:
         return self._parts.prices.get(work.model)
 
     def _weigh(self, item: _Item) -> None:
@@ -197,7 +202,7 @@ class Attempts:
             request = replace(request, messages=request.messages + item.extra)
         return request
 
-    async def perform(self, work: Work) -> None:
+    async def perform(self, work: QueuedTask) -> None:
         """One attempt of an admitted task."""
         item = self._items[work.number]
         try:
@@ -263,10 +268,10 @@ class Attempts:
         while True:
             try:
                 received = await coming
-            except Unsent:
+            except CallUnsent:
                 coming = self._call_again(item)
                 continue
-            except Left as left:
+            except CallLeft as left:
                 # nothing is known of it yet: another process will be told
                 now = self._clock.monotonic()
                 said = self._scheduler.left(item.work, left.why, now)
@@ -303,7 +308,7 @@ class Attempts:
             error,
             now,
             self._chance.random(),
-            told=told(error.headers, now_us=self._clock.now_us()),
+            told=header_limits(error.headers, now_us=self._clock.now_us()),
         )
         self._wake()
         if said is not None:
@@ -369,14 +374,14 @@ class Attempts:
             self._clock.monotonic(),
             used=used,
             cost_pico=cost,
-            told=told(received.headers, now_us=self._clock.now_us()),
+            told=header_limits(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
         ladder = self._parts.ladders.get(work.model)
         if ladder is not None and item.has_schema and isinstance(reply, Reply):
             ladder.replied(reply)
         facts = self._facts(work.model)
-        event = answered(
+        event = answered_event(
             received,
             task=work.number,
             attempt=item.attempt,
@@ -410,7 +415,7 @@ class Attempts:
             # a dialogue's last reply answers a question that no run begins with
             self._parts.cache.keep(item.task, item.asked, received)
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
-        end = completed(work.number, item.attempt, parsed)
+        end = completed_event(work.number, item.attempt, parsed)
         await self._finish(item, [end], answer, flaws)
 
     def _judge(self, model: str, flaws: Collection[Flaw]) -> None:

@@ -1,4 +1,4 @@
-"""Performs what the scheduler decides: the one place with tasks and a wake-up call."""
+"""Runs the scheduler's decisions; the only module of the engine that owns tasks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,40 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from runner.engine.answer_cache import AnswerLookup
 from runner.engine.attempts import Attempts
-from runner.engine.beside import beside
-from runner.engine.broke import why_broke
-from runner.engine.hits import Hits
-from runner.engine.lane import Load, Work
-from runner.engine.parts import Parts
+from runner.engine.background import run_alongside
+from runner.engine.config import EngineConfig
+from runner.engine.model_queue import QueuedTask, TaskPageRequest
 from runner.limits.limiter import Limits
-from runner.money.budget import BudgetStatistics
+from runner.money.budget import WHOLE, BudgetStatistics
 from store.errors import LogBehind, StoreError
 from store.events import LimitObserved
 from store.read.status import Pause
-from store.task import Scope, is_within, pico
+from store.read.usage import dollars
+from store.task import Scope, is_within, pico, usd
+
+
+def budget_message(work: QueuedTask, budget: BudgetStatistics) -> str:
+    """What is spent, and what there is no room for.
+
+    Args:
+        work: The task that found no room.
+        budget: The run's money.
+    """
+    cap_pico = budget.cap_pico or 0
+    cap = dollars(usd(cap_pico))
+    what = "budget" if budget.share == WHOLE else "shard's share of the budget"
+    spent = f"{dollars(usd(budget.spent_pico))} spent"
+    if budget.possible_pico:
+        possible = dollars(usd(budget.possible_pico))
+        spent += f", up to {possible} more for calls whose reply or usage never came"
+    next_call = f"call of {work.model} may cost {dollars(usd(work.worst_pico))}"
+    why = f"; {work.why_worst}" if work.why_worst else ""
+    if work.worst_pico > cap_pico:
+        return f"The {what} of {cap} is too small: a single {next_call} ({spent}){why}"
+    return f"The {what} of {cap} is reached: {spent}; the next {next_call}{why}"
+
 
 HEARTBEAT_S = 1.0
 PAGE = 500
@@ -53,7 +75,7 @@ class DriverStatistics:
 class Driver:
     """Runs a plan to its end, or to where it may go on another day."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: EngineConfig) -> None:
         self._log = parts.log
         self._clock = parts.clock
         self._scheduler = parts.scheduler
@@ -67,12 +89,12 @@ class Driver:
         self._leaving = parts.leaving
         self._wake = parts.bell.hang()
         self._attempts = Attempts(parts, parts.bell.ring)
-        self._hits = Hits(parts)
+        self._hits = AnswerLookup(parts)
         self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
         self._fatal: Exception | None = None
-        self._unaffordable: Work | None = None  #: what was left as the loop ended
+        self._unaffordable: QueuedTask | None = None  #: what was left as the loop ended
 
     # -- from outside ----------------------------------------------------------
 
@@ -151,7 +173,7 @@ class Driver:
         """Why the budget stops the run, where that is what is left."""
         if self._unaffordable is None:
             return None
-        return why_broke(self._unaffordable, self._scheduler.budget.statistics())
+        return budget_message(self._unaffordable, self._scheduler.budget.statistics())
 
     def reopened(self) -> None:
         """Final tasks went back into the queue."""
@@ -167,7 +189,10 @@ class Driver:
     async def run(self) -> Outcome:
         """Go on until nothing is left to do; raise what made going on impossible."""
         try:
-            async with beside(self.guard(self._beat)), asyncio.TaskGroup() as calls:
+            async with (
+                run_alongside(self.guard(self._beat)),
+                asyncio.TaskGroup() as calls,
+            ):
                 plan = calls.create_task(self.guard(self._plan))
                 await self._dispatch(calls, plan)
         finally:
@@ -332,7 +357,7 @@ class Driver:
             self._scheduler.planned(stage, model)
             self._wake.set()
 
-    async def _load(self, load: Load) -> None:
+    async def _load(self, load: TaskPageRequest) -> None:
         rows = await self._log.open_tasks(
             load.stage, load.model, after=load.after, limit=load.limit
         )
@@ -345,7 +370,7 @@ class Driver:
         # in this order: what the reading takes must not bring retries forward
         now_us = await self._log_now_us()
         now = self._clock.monotonic()
-        works: list[tuple[Work, float]] = []
+        works: list[tuple[QueuedTask, float]] = []
         for row in free:
             if row.task in taken:
                 continue

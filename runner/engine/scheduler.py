@@ -38,11 +38,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runner import errors as e
-from runner.engine.lane import Lane, LaneStatistics, Load, Stop, Work
-from runner.engine.refusals import SUSPECT_TRIES
-from runner.engine.retry import RULES, Decision, decide, may_be_billed
+from runner.engine.failure_policy import (
+    RETRY_RULES,
+    SUSPECT_TRIES,
+    RetryDecision,
+    decide_retry,
+    may_be_billed,
+)
+from runner.engine.model_queue import (
+    ModelQueue,
+    ModelQueueStatistics,
+    ModelStop,
+    QueuedTask,
+    TaskPageRequest,
+)
 from runner.limits.limiter import Endpoint, Limits
-from runner.limits.told import NOTHING, Told
+from runner.limits.rate_limits import NO_HEADER_LIMITS, HeaderLimits
 from runner.money.budget import Budget
 from store.task import Scope, is_within
 
@@ -56,11 +67,11 @@ class Fence(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SchedulerStep:
     """What to do now."""
 
-    start: tuple[Work, ...]
-    load: tuple[Load, ...]
+    start: tuple[QueuedTask, ...]
+    load: tuple[TaskPageRequest, ...]
     wake_at: float | None  #: look again then, at the latest; None: when told something
     yields: bool = False  #: it is another run's turn, which is to be woken
 
@@ -80,17 +91,17 @@ class Scheduler:
         self.budget = budget or Budget()
         self._fence = fence
         self._lanes = {
-            model: Lane(model, stages, limits, endpoint, self.budget)
+            model: ModelQueue(model, stages, limits, endpoint, self.budget)
             for model, stages, limits, endpoint in lanes
         }
-        self._sharing: dict[Endpoint, list[Lane]] = {}
+        self._sharing: dict[Endpoint, list[ModelQueue]] = {}
         for lane in self._lanes.values():
             self._sharing.setdefault(lane.endpoint, []).append(lane)
             lane.endpoint.join(lane)
         self._deadline_s = deadline_s
         self._draining = False
         self._yields = False
-        self._sent: set[Work] = set()  #: attempts under way
+        self._sent: set[QueuedTask] = set()  #: attempts under way
         self._pauses: set[Scope] = set()
 
     def probe(self, model: str, stages: Iterable[str]) -> None:
@@ -101,8 +112,8 @@ class Scheduler:
 
     def loaded(
         self,
-        load: Load,
-        works: Sequence[tuple[Work, float]],
+        load: TaskPageRequest,
+        works: Sequence[tuple[QueuedTask, float]],
         *,
         last: int | None,
         held: int = 0,
@@ -152,12 +163,12 @@ class Scheduler:
 
     def received(
         self,
-        work: Work,
+        work: QueuedTask,
         now: float,
         *,
         used: int | None,
         cost_pico: int | None = 0,
-        told: Told = NOTHING,
+        told: HeaderLimits = NO_HEADER_LIMITS,
     ) -> None:
         """A reply came: its slot is free.
 
@@ -184,21 +195,21 @@ class Scheduler:
         """Start nothing more of a model whose replies are of no use."""
         lane = self._lanes[model]
         if lane.stop is None:
-            lane.stop = Stop(why=why, error=None)
+            lane.stop = ModelStop(why=why, error=None)
 
-    def again(self, work: Work) -> None:
+    def again(self, work: QueuedTask) -> None:
         """The reply's content was refused: ask again, before anything else."""
         self._lanes[work.model].queues[work.stage].retries.appendleft(work)
 
     def failed(
         self,
-        work: Work,
+        work: QueuedTask,
         error: e.AttemptError,
         now: float,
         chance: float,
         *,
-        told: Told = NOTHING,
-    ) -> tuple[Decision, str | None]:
+        told: HeaderLimits = NO_HEADER_LIMITS,
+    ) -> tuple[RetryDecision, str | None]:
         """An attempt ended without a reply: what follows, and a sentence if it matters.
 
         The task is queued again only by `settled(work, retry_at=...)`, once the
@@ -220,10 +231,10 @@ class Scheduler:
         is_out = lane.endpoint.breaker.is_open or lane.endpoint.breaker.stopped
         # the model is at fault, not the task: it stays open
         is_shared = lane.stop is not None and lane.stop.error is type(error)
-        if RULES[type(error)].is_counted:
+        if RETRY_RULES[type(error)].is_counted:
             work.failures[type(error)] += 1
             work.tries += 1
-        decision = decide(
+        decision = decide_retry(
             error,
             same=work.failures[type(error)],
             tries=work.tries,
@@ -232,7 +243,9 @@ class Scheduler:
             chance=chance,
         )
         if is_suspect and work.failures[type(error)] < SUSPECT_TRIES:
-            decision = Decision(retry_in_s=RULES[type(error)].base_s * (1 + chance))
+            decision = RetryDecision(
+                retry_in_s=RETRY_RULES[type(error)].base_s * (1 + chance)
+            )
         lane.limiter.failed(
             now,
             work.sent_at,
@@ -242,13 +255,15 @@ class Scheduler:
             pause_s=decision.pause_endpoint_s,
         )
         lane.limiter.release(work.tokens, None)
-        is_elsewhere = is_shared or (is_out and RULES[type(error)].tries > 1)
+        is_elsewhere = is_shared or (is_out and RETRY_RULES[type(error)].tries > 1)
         if decision.retry_in_s is None and is_elsewhere:
             # the endpoint is at fault, not the task: it stays open for better times
-            decision = Decision(retry_in_s=0.0)
+            decision = RetryDecision(retry_in_s=0.0)
         return decision, said
 
-    def left(self, work: Work, why: e.AttemptError | None, now: float) -> str | None:
+    def left(
+        self, work: QueuedTask, why: e.AttemptError | None, now: float
+    ) -> str | None:
         """An attempt goes on at the provider; a sentence if *why* stops the endpoint.
 
         Its task is this process's no more, and what is reserved for it stays reserved.
@@ -260,11 +275,11 @@ class Scheduler:
             return None
         return lane.refused(why, work.number) or lane.endpoint.breaker.failed(why, now)
 
-    def _pay(self, work: Work, cost_pico: int | None) -> None:
+    def _pay(self, work: QueuedTask, cost_pico: int | None) -> None:
         reserved = work.reserved_pico
         self.budget.settle(work.worst_pico, cost_pico, reserved_pico=reserved)
 
-    def settled(self, work: Work, *, retry_at: float | None = None) -> None:
+    def settled(self, work: QueuedTask, *, retry_at: float | None = None) -> None:
         """The outcome of an attempt is durable; with *retry_at* another is due then."""
         lane = self._lanes[work.model]
         if retry_at is None:
@@ -310,7 +325,7 @@ class Scheduler:
         """Go by other limits of a person's from now on; calls in flight finish."""
         self._lanes[model].set_limits(limits, now)
 
-    def go_on(self, work: Work, reserved_pico: int | None, now: float) -> None:
+    def go_on(self, work: QueuedTask, reserved_pico: int | None, now: float) -> None:
         """An attempt of an earlier process is under way, with room or without."""
         self._lanes[work.model].take(work, now, reserved_pico)
         self._sent.add(work)
@@ -321,10 +336,10 @@ class Scheduler:
         """Whether this process may send anything at all."""
         return self._fence is None or self._fence.holds(now)
 
-    def step(self, now: float) -> Step:
+    def step(self, now: float) -> SchedulerStep:
         """The actions due at *now*."""
-        start: list[Work] = []
-        load: list[Load] = []
+        start: list[QueuedTask] = []
+        load: list[TaskPageRequest] = []
         wakes: list[float] = []
         self._yields = False
         may_send = self.may_send(now)
@@ -342,7 +357,7 @@ class Scheduler:
                 if changes_at is not None:
                     wakes.append(changes_at)
                 load.extend(lane.loads())
-        return Step(
+        return SchedulerStep(
             start=tuple(start),
             load=tuple(load),
             wake_at=min(wakes, default=None),
@@ -350,7 +365,7 @@ class Scheduler:
         )
 
     def _start(
-        self, endpoint: Endpoint, now: float, start: list[Work]
+        self, endpoint: Endpoint, now: float, start: list[QueuedTask]
     ) -> Iterator[float]:
         """Start what may leave, in turn; when the next may, where only time is amiss.
 
@@ -413,7 +428,7 @@ class Scheduler:
         return ". ".join(why) if why and self.is_idle else None
 
     @property
-    def unaffordable(self) -> Work | None:
+    def unaffordable(self) -> QueuedTask | None:
         """A task that only a higher cap lets go on, if one is what is left."""
         early = float("-inf")  # it does not matter which of its tasks is told
         stuck = (x.next_queue(early) for x in self._lanes.values() if x.is_stuck)
@@ -434,6 +449,6 @@ class Scheduler:
             for lane in self._lanes.values()
         )
 
-    def statistics(self) -> tuple[LaneStatistics, ...]:
+    def statistics(self) -> tuple[ModelQueueStatistics, ...]:
         """Every lane's queues as values."""
         return tuple(lane.statistics() for lane in self._lanes.values())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import errors as e
-from runner.engine.retry import RULES
+from runner.engine.failure_policy import RETRY_RULES
 
 ALIKE = 20
 """Failures in a row, of one class, that open the breaker."""
@@ -97,7 +97,7 @@ class Breaker:
             return None
         if isinstance(error, e.BadRequest) and error.status is None:
             return None  # a gap in a recording, which nothing sent would fill
-        if RULES[type(error)].stops_endpoint:
+        if RETRY_RULES[type(error)].stops_endpoint:
             return self.stop(self._sentence(error))
         if not self._worked:
             self._statuses.add(error.status)

@@ -1,26 +1,138 @@
-"""What an endpoint allows: requests and tokens a minute, and calls at a time.
+"""Decides when a request may start: requests and tokens a minute, and calls at a time.
 
 Sans-IO: every method takes `now` (monotonic seconds) and nothing here sleeps. A
 limiter says when the next request may leave; the scheduler waits.
 
 Three sources are heard, and the lowest limit counts: what a person set, what the
-endpoint tells in its headers (`told`), and what its replies show: refusals (`ceiling`)
-and latencies (`slots`).
+endpoint states in its headers (`rate_limits`), and what its replies show: refusals
+(`Ceiling`) and latencies (`adaptive_concurrency`).
+
+A refusal does not say what was too much. So one explanation after the other is acted
+on, the usual one first, and given up if acting on it does not end the refusals:
+
+    429        the rate; then calls at a time, if refusals come when most are in flight
+    503, 529   calls at a time; likewise where this process has too many files open
+    else       chance: that share is expected from then on, and only more of it counts
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from runner import errors as e
+from runner.limits.adaptive_concurrency import (
+    START,
+    AdaptiveConcurrency,
+    LearnedConcurrency,
+)
 from runner.limits.breaker import Breaker
-from runner.limits.bucket import MINUTE_S
-from runner.limits.ceiling import Ceiling, Refusal
-from runner.limits.gate import Credit, Gate, Lender, MinuteGate
-from runner.limits.slots import START, Slots
-from runner.limits.told import NOTHING, Told
+from runner.limits.learned_rate import LearnedRate, RefusalExcess
+from runner.limits.rate_limits import (
+    MINUTE_S,
+    NO_HEADER_LIMITS,
+    Credit,
+    Gate,
+    HeaderLimits,
+    Lender,
+    MinuteGate,
+)
+
+FULL = 2.5
+"""`Crowd.score` from which 429s are blamed on calls at a time: two windows at the
+least, in both of which nothing passed at as many calls in flight as were refused."""
+
+
+Refusal: TypeAlias = e.RateLimited | e.Overloaded | e.OutOfFiles
+
+
+class LearnedLimits:
+    """The limits that were learned from refusals."""
+
+    def __init__(self) -> None:
+        self.pace = LearnedRate()
+        self.places = LearnedConcurrency()
+        self.in_flight = 0
+        self._surplus = {
+            kind: RefusalExcess()
+            for kind in (e.RateLimited, e.Overloaded, e.OutOfFiles)
+        }
+        self._blames_places = False  #: for 429s
+        self._full = FULL
+
+    @property
+    def has_place(self) -> bool:
+        """Whether a call may be added to those in flight."""
+        return self.in_flight < self.places.limit
+
+    def ready_at(self, now: float) -> float:
+        """When the next request may leave."""
+        when = self.pace.ready_at(now)
+        if self.pace.crowd.score >= self._full:
+            self._blames_places = True
+        elif self.pace.is_doubtful:
+            self._surplus[e.RateLimited].learn(self.pace.share)
+        else:
+            return when
+        self.pace.drop(now)
+        return now
+
+    def sent(self, now: float) -> int:
+        """A request leaves; how many others are in flight."""
+        among = self.in_flight
+        self.in_flight += 1
+        self.pace.sent(now, among)
+        self.places.sent(now, among)
+        return among
+
+    def ended(self) -> None:
+        """A request is over, however it ended."""
+        self.in_flight -= 1
+
+    def passed(self) -> None:
+        """A request was let through."""
+        for surplus in self._surplus.values():
+            surplus.passed()
+
+    def refused(
+        self,
+        error: Refusal,
+        now: float,
+        sent_at: float,
+        among: int,
+        resume_at: float,
+    ) -> bool:
+        """A request was refused; whether that speaks of a limit.
+
+        Args:
+            error: how it was refused.
+            now: when that became known.
+            sent_at: when the request left,
+            among: and how many others were in flight.
+            resume_at: until when the endpoint asked to be left alone.
+        """
+        is_limit = self._surplus[type(error)].refused()
+        self.pace.missed(sent_at)
+        if not is_limit:
+            return False
+        if isinstance(error, e.RateLimited) and not self._blames_places:
+            self.pace.refused(now, sent_at, among, resume_at)
+            return True
+        self.places.refused(now, sent_at, among)
+        if self.places.is_doubtful:
+            self._give_up_places(error)
+            return False
+        return True
+
+    def _give_up_places(self, error: Refusal) -> None:
+        if self._blames_places:
+            self._full *= 2  # more is asked for before they are blamed again
+            self._blames_places = False
+        else:
+            self._surplus[type(error)].learn(self.places.share)
+        self.places.drop()
+
 
 REQUEST_BURST_S = 0.25
 """Credit kept for late wake-ups; the loop's timers are good to some milliseconds."""
@@ -105,7 +217,7 @@ class Endpoint:
         by_hand = limits or Limits(concurrency=MOST_CALLS)
         self.name = name
         self.breaker = Breaker(name)
-        self.ceiling = Ceiling()
+        self.ceiling = LearnedLimits()
         self.paused_until = float("-inf")
         self.concurrency = by_hand.concurrency
         self.requests = MinuteGate(by_hand.rpm, REQUEST_BURST_S)
@@ -187,7 +299,7 @@ class Limiter:
         self._endpoint = endpoint
         self._ceiling = endpoint.ceiling
         own = limits.own
-        self._slots = Slots(
+        self._slots = AdaptiveConcurrency(
             own.concurrency, own.concurrency if limits.batched else START
         )
         self._is_lent = gates is not None
@@ -263,7 +375,9 @@ class Limiter:
             for bucket in self._token_buckets:
                 bucket.give_back(float(reserved - used))
 
-    def answered(self, now: float, sent_at: float, told: Told = NOTHING) -> None:
+    def answered(
+        self, now: float, sent_at: float, told: HeaderLimits = NO_HEADER_LIMITS
+    ) -> None:
         """A reply came to a call of *sent_at*; before its slot is given back."""
         self._ceiling.passed()
         self._slots.answered(now, sent_at, self._in_flight)
@@ -275,7 +389,7 @@ class Limiter:
         sent_at: float,
         among: int,
         error: e.AttemptError,
-        told: Told = NOTHING,
+        told: HeaderLimits = NO_HEADER_LIMITS,
         *,
         pause_s: float = 0.0,
     ) -> None:
@@ -295,7 +409,7 @@ class Limiter:
         if is_limit:
             self._slots.refused()
 
-    def _hear(self, now: float, told: Told) -> None:
+    def _hear(self, now: float, told: HeaderLimits) -> None:
         self._requests.hear(now, told.requests)
         self._tokens.hear(now, told.tokens)
 

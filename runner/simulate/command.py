@@ -106,9 +106,9 @@ def simulate(
     # A process that never simulates must not pay for the web server.
     import asyncio  # noqa: PLC0415
 
-    from runner.simulate.bill import TIER_FACTORS, dollars  # noqa: PLC0415
+    from runner.simulate.billing import TIER_FACTORS, dollars  # noqa: PLC0415
     from runner.simulate.options import SimulateOptions  # noqa: PLC0415
-    from runner.simulate.serving import serve  # noqa: PLC0415
+    from runner.simulate.server import serve  # noqa: PLC0415
 
     factors = {tier: dollars("--bill-tier", factor) for tier, factor in bill_tier}
     settings = SimulateOptions(

@@ -1,4 +1,4 @@
-"""What one provider's dialect is made of: a row of values and small pure functions.
+"""Defines a provider's dialect: its values, its forms of usage, errors and limits.
 
 A `Dialect` says how usage, errors, limits, the end of a reply and what served it are
 written; it decides nothing about what happens to a request. The rows themselves are in
@@ -8,23 +8,25 @@ written; it decides nothing about what happens to a request. The rows themselves
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from runner.simulate.asked import Asked
-from runner.simulate.bill import Tokens
-from runner.simulate.limits import Gauge, duration
+from runner.simulate.billing import BilledTokens
+from runner.simulate.options import LimitGauge, duration, openai_headers
+from runner.simulate.requests import SimulatedRequest
 
 HTML: Final = "text/html"
 JSON: Final = "application/json"
 TEXT: Final = "text/plain"
 
 
-class Kind(enum.StrEnum):
+class RefusalKind(enum.StrEnum):
     """Why a request is turned away."""
 
     KEY = "key"  #: none was sent
@@ -40,7 +42,7 @@ class Kind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class RefusalWords:
     """A provider's own words for one kind of trouble.
 
     `{model}`, `{path}`, `{wait}` and `{detail}` in the message are filled in.
@@ -54,7 +56,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class RefusedRequest:
     """A request that gets an error instead of an answer."""
 
     status: int
@@ -68,7 +70,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServedAnswer:
     """What served one answer, and what was counted."""
 
     request_id: str
@@ -76,7 +78,7 @@ class Served:
     fingerprint: str | None
     provider: str | None
     tier: str | None  #: None: the standard one, not mentioned
-    tokens: Tokens
+    tokens: BilledTokens
     cost: Decimal  #: in dollars
     at_s: int = 0
 
@@ -90,8 +92,8 @@ class Reasoning:
     shown: str = ""  #: the message's field that shows it; "think": inside the content
 
 
-Usage: TypeAlias = Callable[[Tokens, Decimal], object]
-Rule: TypeAlias = Callable[[Asked, str], Trouble | None]
+UsageWriter: TypeAlias = Callable[[BilledTokens, Decimal], object]
+ParameterRule: TypeAlias = Callable[[SimulatedRequest, str], RefusedRequest | None]
 """Whether a dialect refuses a request, by its fields and path."""
 
 CHAT, EMBEDDINGS, RERANK = "/chat/completions", "/embeddings", "/rerank"
@@ -109,10 +111,10 @@ class Dialect:
     summary: str  #: what it is, and what sets it apart, in one line
     source: str  #: where its shapes are from
     paths: frozenset[str]  #: the endpoints it has, below the base URL
-    words: Mapping[Kind, Words]
-    error: Callable[[Trouble, Served | None], object]
-    usage: Usage
-    rules: tuple[Rule, ...] = ()
+    words: Mapping[RefusalKind, RefusalWords]
+    error: Callable[[RefusedRequest, ServedAnswer | None], object]
+    usage: UsageWriter
+    rules: tuple[ParameterRule, ...] = ()
     needs_key: bool = True
     caps: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
     #: the fields that limit the output; a name that is missing here is ignored
@@ -127,9 +129,9 @@ class Dialect:
     providers: tuple[str, ...] = ()  #: who may have served it, behind a router
     tells_tier: bool = False
     tiers: frozenset[str] = frozenset()  #: that may be asked for
-    more: Callable[[Served], Mapping[str, object]] = lambda _served: {}
-    ids: Callable[[Served], Mapping[str, str]] = lambda _served: {}
-    limits: Callable[[Mapping[str, Gauge], float], Mapping[str, str]] = (
+    more: Callable[[ServedAnswer], Mapping[str, object]] = lambda _served: {}
+    ids: Callable[[ServedAnswer], Mapping[str, str]] = lambda _served: {}
+    limits: Callable[[Mapping[str, LimitGauge], float], Mapping[str, str]] = (
         lambda _gauges, _now_s: {}
     )
     waits: Callable[[float], Mapping[str, str]] = lambda _wait_s: {}
@@ -138,13 +140,17 @@ class Dialect:
     cache_least: int = 0  #: tokens of the shortest prompt that is cached; 0: no cache
     cache_step: int = 1  #: cached tokens come in multiples of this
     cache_writes: bool = False  #: whether writing to the cache is billed
-    cut_schema: Words | None = None  #: answers an output that ends inside its JSON
+    cut_schema: RefusalWords | None = (
+        None  #: answers an output that ends inside its JSON
+    )
 
-    def trouble(self, kind: Kind, *, wait_s: float = 0.0, **values: object) -> Trouble:
+    def trouble(
+        self, kind: RefusalKind, *, wait_s: float = 0.0, **values: object
+    ) -> RefusedRequest:
         """The trouble of that kind in this dialect's words."""
         words = self.words[kind]
         filled = {"model": "", "path": "", "detail": "", **values}
-        return Trouble(
+        return RefusedRequest(
             status=words.status,
             message=words.message.format(wait=duration(wait_s), **filled),
             type=words.type,
@@ -153,17 +159,346 @@ class Dialect:
             wait_s=wait_s,
         )
 
-    def failure(self, status: int) -> Trouble:
+    def failure(self, status: int) -> RefusedRequest:
         """A server error with that status."""
         if status in self.html:
             page = f"<html><head><title>{status}</title></head><body>{status}</body>"
-            return Trouble(status=status, message="", body=page, media=HTML)
-        words = self.words[Kind.SERVER]
-        return Trouble(
+            return RefusedRequest(status=status, message="", body=page, media=HTML)
+        words = self.words[RefusalKind.SERVER]
+        return RefusedRequest(
             status=status, message=words.message, type=words.type, code=words.code
         )
 
-    def body(self, trouble: Trouble, served: Served | None = None) -> bytes:
+    def body(
+        self, trouble: RefusedRequest, served: ServedAnswer | None = None
+    ) -> bytes:
         """The body that tells of *trouble*."""
         body = self.error(trouble, served) if trouble.body is None else trouble.body
         return body.encode() if isinstance(body, str) else msgspec.json.encode(body)
+
+
+# -- usage ---------------------------------------------------------------------
+
+
+def inside(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """OpenAI: completion includes reasoning, prompt includes cached."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.out,
+        "total_tokens": tokens.total,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": tokens.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+def three(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Three numbers and nothing else."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.out,
+        "total_tokens": tokens.total,
+    }
+
+
+def beside(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
+    """XAI: reasoning stands beside completion; a tick is a 10^-10 of a dollar."""
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.visible,
+        "total_tokens": tokens.total,
+        "prompt_tokens_details": {
+            "text_tokens": tokens.prompt,
+            "audio_tokens": 0,
+            "image_tokens": 0,
+            "cached_tokens": tokens.cached,
+        },
+        "completion_tokens_details": {
+            "reasoning_tokens": tokens.reasoning,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+        "num_sources_used": 0,
+        "cost_in_usd_ticks": int(cost * 10**10),
+    }
+
+
+def only_in_total(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Gemini's OpenAI form: thoughts are in the total, and nowhere else."""
+    cached = {"prompt_tokens_details": {"cached_tokens": tokens.cached}}
+    return {
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.visible,
+        "total_tokens": tokens.total,
+        **(cached if tokens.cached else {}),
+    }
+
+
+def hit_and_miss(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """DeepSeek: the prompt is hits and misses; a miss is no write."""
+    return {
+        **three(tokens),
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "prompt_cache_hit_tokens": tokens.cached,
+        "prompt_cache_miss_tokens": tokens.prompt - tokens.cached,
+    }
+
+
+def timed(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """Groq: three numbers among times."""
+    return {
+        "queue_time": 0.018,
+        "prompt_tokens": tokens.prompt,
+        "prompt_time": 0.001,
+        "completion_tokens": tokens.out,
+        "completion_time": 0.02,
+        "total_tokens": tokens.total,
+        "total_time": 0.021,
+    }
+
+
+def charged(tokens: BilledTokens, cost: Decimal) -> dict[str, Any]:
+    """OpenRouter: what it charges stands beside the tokens."""
+    return {
+        **three(tokens),
+        "cost": float(cost),
+        "is_byok": False,
+        "prompt_tokens_details": {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
+            "audio_tokens": 0,
+        },
+        "cost_details": {"upstream_inference_cost": float(cost)},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }
+
+
+def untold(_tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> None:
+    """No usage at all."""
+
+
+def native(tokens: BilledTokens, tier: str | None) -> dict[str, Any]:
+    """Anthropic's own: input excludes what is read from or written to the cache."""
+    return {
+        "input_tokens": tokens.fresh,
+        "cache_creation_input_tokens": tokens.written,
+        "cache_read_input_tokens": tokens.cached,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": tokens.written_5m,
+            "ephemeral_1h_input_tokens": tokens.written_1h,
+        },
+        "output_tokens": tokens.out,
+        "output_tokens_details": {"thinking_tokens": tokens.reasoning},
+        "service_tier": tier or "standard",
+    }
+
+
+def of_responses(tokens: BilledTokens, _cost: Decimal = Decimal(0)) -> dict[str, Any]:
+    """OpenAI's Responses API, and its batches."""
+    return {
+        "input_tokens": tokens.prompt,
+        "input_tokens_details": {
+            "cached_tokens": tokens.cached,
+            "cache_write_tokens": tokens.written,
+        },
+        "output_tokens": tokens.out,
+        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
+        "total_tokens": tokens.total,
+    }
+
+
+# -- errors --------------------------------------------------------------------
+
+
+def openai_error(
+    trouble: RefusedRequest, _served: ServedAnswer | None = None
+) -> object:
+    """`error` with message, type, param and code."""
+    return {
+        "error": {
+            "message": trouble.message,
+            "type": trouble.type,
+            "param": trouble.param,
+            "code": trouble.code,
+        }
+    }
+
+
+def anthropic_error(
+    trouble: RefusedRequest, served: ServedAnswer | None = None
+) -> object:
+    """Anthropic's `error` inside of a value of type `error`."""
+    return {
+        "type": "error",
+        "error": {"type": trouble.type, "message": trouble.message},
+        "request_id": served.request_id if served else None,
+    }
+
+
+def azure_error(trouble: RefusedRequest, served: ServedAnswer | None = None) -> object:
+    """Limits in two fields with the status as a text, all else as OpenAI."""
+    if trouble.code == str(trouble.status):
+        return {"error": {"code": trouble.code, "message": trouble.message}}
+    return openai_error(trouble, served)
+
+
+def google_error(
+    trouble: RefusedRequest, _served: ServedAnswer | None = None
+) -> object:
+    """A list of one error, with the wait among its details."""
+    wait = {
+        "@type": "type.googleapis.com/google.rpc.RetryInfo",
+        "retryDelay": f"{math.ceil(trouble.wait_s)}s",
+    }
+    return [
+        {
+            "error": {
+                "code": trouble.status,
+                "message": trouble.message,
+                "status": trouble.type,
+                **({"details": [wait]} if trouble.wait_s else {}),
+            }
+        }
+    ]
+
+
+def xai_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+    """The error is a text, and the code another one."""
+    return {"code": trouble.type, "error": trouble.message}
+
+
+def flat_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+    """Mistral, and older vLLM: all fields at the top."""
+    return {
+        "object": "error",
+        "message": trouble.message,
+        "type": trouble.type,
+        "param": trouble.param,
+        "code": trouble.code,
+    }
+
+
+def openrouter_error(
+    trouble: RefusedRequest, served: ServedAnswer | None = None
+) -> object:
+    """The status as a number in the body, and who failed."""
+    provider = served.provider if served else None
+    return {
+        "error": {
+            "message": trouble.message,
+            "code": trouble.status,
+            **({"metadata": {"provider_name": provider}} if provider else {}),
+        },
+        "user_id": "user_simulated",
+    }
+
+
+def numbered_error(
+    trouble: RefusedRequest, _served: ServedAnswer | None = None
+) -> object:
+    """llama.cpp: the status as a number, then message and type."""
+    return {
+        "error": {
+            "code": trouble.status,
+            "message": trouble.message,
+            "type": trouble.type,
+        }
+    }
+
+
+def tgi_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+    """A text, and its type."""
+    return {"error": trouble.message, "error_type": trouble.type}
+
+
+def proxy_error(trouble: RefusedRequest, _served: ServedAnswer | None = None) -> object:
+    """LiteLLM's proxy: numbers and missing values as texts."""
+    return {
+        "error": {
+            "message": trouble.message,
+            "type": trouble.type,
+            "param": trouble.param or "None",
+            "code": str(trouble.code or trouble.status),
+        }
+    }
+
+
+# -- limits ----------------------------------------------------------------------
+
+
+def anthropic_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
+    """`anthropic-ratelimit-*`, with resets as RFC 3339 writes times."""
+    headers: dict[str, str] = {}
+    for name, gauge in gauges.items():
+        both = ("tokens", "input-tokens") if name == "tokens" else (name,)
+        for kind in both:
+            head = f"anthropic-ratelimit-{kind}"
+            headers[f"{head}-limit"] = f"{gauge.per_minute:.0f}"
+            headers[f"{head}-remaining"] = f"{gauge.remaining:.0f}"
+            headers[f"{head}-reset"] = moment(now_s + gauge.full_in_s)
+    return headers
+
+
+def groq_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
+    """OpenAI's names, but requests are those of a day."""
+    headers = openai_headers(gauges, now_s)
+    if "requests" in gauges:
+        gauge = gauges["requests"]
+        day, used = gauge.per_minute * 60 * 24, gauge.served
+        headers["x-ratelimit-limit-requests"] = f"{day:.0f}"
+        headers["x-ratelimit-remaining-requests"] = f"{max(0.0, day - used):.0f}"
+        headers["x-ratelimit-reset-requests"] = duration(86_400 * used / day)
+    return headers
+
+
+def without_resets(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
+    """Limits and what remains of them, without times."""
+    headers = openai_headers(gauges, now_s)
+    return {name: value for name, value in headers.items() if "reset" not in name}
+
+
+def milliseconds(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
+    """OpenRouter: requests alone, the reset in milliseconds since 1970."""
+    if "requests" not in gauges:
+        return {}
+    gauge = gauges["requests"]
+    return {
+        "x-ratelimit-limit": f"{gauge.per_minute:.0f}",
+        "x-ratelimit-remaining": f"{gauge.remaining:.0f}",
+        "x-ratelimit-reset": f"{(now_s + gauge.full_in_s) * 1000:.0f}",
+    }
+
+
+def proxied_limits(gauges: Mapping[str, LimitGauge], now_s: float) -> dict[str, str]:
+    """LiteLLM's proxy: the limits behind it, once more under a prefix."""
+    headers = openai_headers(gauges, now_s)
+    return headers | {f"llm_provider-{name}": value for name, value in headers.items()}
+
+
+def draft_limits(gauges: Mapping[str, LimitGauge], _now_s: float) -> dict[str, str]:
+    """The IETF's drafts: seconds until the reset."""
+    if "requests" not in gauges:
+        return {}
+    gauge = gauges["requests"]
+    return {
+        "ratelimit-limit": f"{gauge.per_minute:.0f}",
+        "ratelimit-remaining": f"{gauge.remaining:.0f}",
+        "ratelimit-reset": f"{math.ceil(gauge.full_in_s)}",
+    }
+
+
+def whole_seconds(wait_s: float) -> dict[str, str]:
+    """`retry-after` alone."""
+    return {"retry-after": str(math.ceil(wait_s))}
+
+
+def moment(at_s: float) -> str:
+    """A time as RFC 3339 writes it, in whole seconds."""
+    at = datetime.fromtimestamp(math.ceil(at_s), UTC)
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

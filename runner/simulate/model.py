@@ -1,18 +1,264 @@
-"""The simulated model: what a reply says depends on the seed and the request alone."""
+"""The simulated model: what a reply says depends on the seed and the request alone.
+
+Words that hold a digit are the ones that matter in papers (rs9923231, CYP2C9*3,
+PMC123, 0.03), so answers made of them are sometimes right. A list of lists of texts is
+a search query, groups of synonyms: it is made of the words of the question, so that a
+search finds something. Pure, and a function of text, schema and chance alone.
+
+Pure, and a function of seed and texts alone. A word has a place and a sign in every
+vector, so the cosine of two texts grows with the words that they share.
+"""
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, assert_never
 
 import msgspec
 
 from runner.job import Job
-from runner.reply import Content
-from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
-from runner.simulate.asked import Asked, said
-from runner.simulate.chance import Chance
-from runner.simulate.content import fitting, plain_text
-from runner.simulate.likeness import ranking, vectors
+from runner.messages import (
+    ChatRequest,
+    Content,
+    EmbedRequest,
+    RankedDocument,
+    Ranking,
+    Request,
+    RerankRequest,
+    Vectors,
+)
+from runner.simulate.options import Chance
+from runner.simulate.requests import SimulatedRequest, said
+
+_DIGIT = re.compile(r"\d")
+_ANSWER_WORD = re.compile(r"\w[\w*.:/-]*")
+_LONGEST: Final = 40
+"""Characters of a word on either side of its first digit found."""
+
+_BLOCK = re.compile(r"<([a-z]+-[0-9a-f]+)>\n(.*?)\n</\1>", re.DOTALL)
+"""Data between marks, as the jobs' prompts have it."""
+
+_LABEL = re.compile(r"^[A-Z][^:\n]*: ", re.MULTILINE)
+_TOPIC = re.compile(r"[^\W\d_]{4,}")
+_EMPTY: Final = frozenset(
+    {
+        *("does", "from", "have", "into", "more", "most", "other", "over", "such"),
+        *("than", "that", "their", "them", "then", "there", "these", "they", "this"),
+        *("those", "were", "what", "when", "where", "which", "while", "with", "would"),
+    }
+)
+"""Words of four letters and more on which no search should depend."""
+
+_GROUPS: Final = 2
+"""Most groups of a query: each further one, of words drawn by chance, excludes more."""
+
+_DEEPEST: Final = 8
+"""A schema may refer to itself; deeper down only what it requires is filled in."""
+
+
+def plain_text(text: str, chance: Chance) -> str:
+    """An answer in prose."""
+    words = [_word(text, chance) for _ in range(1 + chance.below(4))]
+    return f"The text speaks of {', '.join(words)}."
+
+
+def fitting(schema: Mapping[str, Any], text: str, chance: Chance) -> Any:  # noqa: ANN401 - JSON
+    """A value that fits a JSON schema, of the kind that strict mode allows."""
+    return _Filler(schema, text, chance).fill(schema, 0)
+
+
+def _topics(text: str) -> list[str]:
+    """The words of the first block of data, or of all, in their order."""
+    block = _BLOCK.search(text)
+    data = _LABEL.sub("", text if block is None else block[2])
+    words = (word.lower() for word in _TOPIC.findall(data))
+    return list(dict.fromkeys(word for word in words if word not in _EMPTY))
+
+
+def _is_query(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema is a list of lists of texts, of any length."""
+    inner = schema.get("items", {})
+    return inner.get("items") == {"type": "string"} and not any(
+        bound in own for own in (schema, inner) for bound in ("minItems", "maxItems")
+    )
+
+
+def _word(text: str, chance: Chance) -> str:
+    """A telling word, found from a place drawn by chance; wraps around once."""
+    start = chance.below(len(text) + 1)
+    digit = _DIGIT.search(text, start) or _DIGIT.search(text)
+    if digit is None:
+        word = _ANSWER_WORD.search(text)
+        return word[0] if word else "nothing"
+    first = max(0, digit.start() - _LONGEST)
+    around = text[first : digit.start() + _LONGEST]
+    return next(
+        word[0].rstrip(".:/-")
+        for word in _ANSWER_WORD.finditer(around)
+        if first + word.end() > digit.start()
+    )
+
+
+class _Filler:
+    def __init__(self, root: Mapping[str, Any], text: str, chance: Chance) -> None:
+        self._root = root
+        self._text = text
+        self._chance = chance
+        self._kinds: Mapping[str, Callable[[Mapping[str, Any], int], Any]] = {
+            "object": self._object,
+            "array": self._array,
+            "string": self._string,
+            "integer": self._integer,
+            "number": self._number,
+            "boolean": lambda _schema, _depth: self._chance.unit() < 0.5,  # noqa: PLR2004
+            "null": lambda _schema, _depth: None,
+        }
+
+    def fill(self, schema: Mapping[str, Any], depth: int) -> Any:  # noqa: ANN401 - JSON
+        while "$ref" in schema:
+            schema = self._definition(schema["$ref"])
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._chance.pick(schema["enum"])
+        for union in ("anyOf", "oneOf"):
+            if union in schema:
+                return self.fill(self._branch(schema[union], depth), depth)
+        kind = schema.get("type", "object" if "properties" in schema else "string")
+        if isinstance(kind, list):
+            kind = (
+                "null"
+                if depth > _DEEPEST and "null" in kind
+                else self._chance.pick(kind)
+            )
+        return self._kinds[kind](schema, depth)
+
+    def _definition(self, reference: str) -> Mapping[str, Any]:
+        node: Any = self._root
+        for name in reference.removeprefix("#").strip("/").split("/"):
+            node = node[name] if name else node
+        return node  # type: ignore[no-any-return]
+
+    def _branch(
+        self, branches: list[Mapping[str, Any]], depth: int
+    ) -> Mapping[str, Any]:
+        leaves = [branch for branch in branches if branch.get("type") == "null"]
+        return self._chance.pick(leaves if depth > _DEEPEST and leaves else branches)
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        required = schema.get("required", ())
+        properties = schema.get("properties", {})
+        if any(map(_is_query, properties.values())):
+            # further lists are exclusions, which must not name what is searched
+            lists = {
+                name
+                for name, own in properties.items()
+                if "items" in own and not own.get("minItems")
+            }
+            return {
+                name: self._query()
+                if _is_query(inner)
+                else []
+                if name in lists
+                else self.fill(inner, depth + 1)
+                for name, inner in properties.items()
+            }
+        return {
+            name: self.fill(inner, depth + 1)
+            for name, inner in properties.items()
+            if depth <= _DEEPEST or name in required
+        }
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+        if _is_query(schema):
+            return self._query()
+        items = schema.get("items", {"type": "string"})
+        least = schema.get("minItems", 0)
+        most = schema.get("maxItems", max(least, 4))
+        if most and self._holds_query(items):
+            least = max(least, 1)
+        spread = 0 if depth > _DEEPEST else self._chance.below(most - least + 1)
+        return [self.fill(items, depth + 1) for _ in range(least + spread)]
+
+    def _holds_query(self, schema: Mapping[str, Any]) -> bool:
+        while "$ref" in schema:
+            schema = self._definition(schema["$ref"])
+        return any(map(_is_query, schema.get("properties", {}).values()))
+
+    def _query(self) -> list[list[str]]:
+        """One or two groups of two to four words of the question."""
+        words = _topics(self._text) or [_word(self._text, self._chance)]
+        return [
+            list(
+                dict.fromkeys(
+                    self._chance.pick(words) for _ in range(2 + self._chance.below(3))
+                )
+            )
+            for _ in range(1 + self._chance.below(_GROUPS))
+        ]
+
+    def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
+        word = _word(self._text, self._chance)
+        least = schema.get("minLength", 0)
+        return word.ljust(least, "x")[: schema.get("maxLength")]
+
+    def _integer(self, schema: Mapping[str, Any], _depth: int) -> int:
+        least = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
+        most = schema.get("maximum", schema.get("exclusiveMaximum", least + 10) - 1)
+        return int(least) + self._chance.below(max(1, int(most) - int(least) + 1))
+
+    def _number(self, schema: Mapping[str, Any], _depth: int) -> float:
+        least = float(schema.get("minimum", schema.get("exclusiveMinimum", 0.0)))
+        most = float(schema.get("maximum", schema.get("exclusiveMaximum", least + 1.0)))
+        # strictly between, so that exclusive bounds hold too
+        return least + (most - least) * (0.25 + self._chance.unit() / 2)
+
+
+DIMENSIONS: Final = 64
+"""Of a vector, where the request does not say: enough for tests, and small."""
+
+_WORD = re.compile(r"\w+")
+
+
+def vectors(request: EmbedRequest, seed: int) -> Vectors:
+    """One vector of length 1 a text."""
+    width = request.dimensions or DIMENSIONS
+    return Vectors.of(_vector(text, seed, width) for text in request.texts)
+
+
+def ranking(request: RerankRequest, seed: int) -> Ranking:
+    """Documents by the share of the query's words that they hold, the best first."""
+    asked = _words(request.query)
+    scores = [
+        len(asked & _words(text)) / max(1, len(asked)) * 0.9
+        # chance breaks ties: equal scores are rare among real ones
+        + 0.1 * Chance("score", seed, request.query, text).unit()
+        for text in request.documents
+    ]
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])
+    return Ranking(
+        results=tuple(
+            RankedDocument(index=index, score=scores[index])
+            for index in order[: request.top_n or None]
+        )
+    )
+
+
+def _vector(text: str, seed: int, width: int) -> list[float]:
+    sums = [0.0] * width
+    # every vector holds the text's own word, so none is zero and no two are equal
+    for word in (*sorted(_words(text)), f" {text}"):
+        chance = Chance("word", seed, word)
+        sums[chance.below(width)] += 1.0 if chance.unit() < 0.5 else -1.0  # noqa: PLR2004
+    length = math.sqrt(math.fsum(value * value for value in sums))
+    return [value / length for value in sums] if length else [1.0, *sums[1:]]
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
 
 WORST_SHARE: Final = 0.4
 """With a job, up to this share of a model's answers is spoiled, the share drawn by its
@@ -26,7 +272,7 @@ class SimulatedModel:
         self._seed = seed
         self._job = job
 
-    def answer(self, asked: Asked, digest: str, choice: int = 0) -> Content:
+    def answer(self, asked: SimulatedRequest, digest: str, choice: int = 0) -> Content:
         """What the reply to *asked* says, whose body has the hash *digest*.
 
         As with a job's baseline: a text, vectors or scores, as was asked.

@@ -15,19 +15,17 @@ from typing import Any, Final
 
 from runner.errors import BadRequest, UsageError
 from runner.job import Job
-from runner.reply import Content
-from runner.request import ChatRequest
-from runner.simulate.asked import CHARACTERS_PER_TOKEN, Asked, fields_of, without
-from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
-from runner.simulate.chance import Chance
+from runner.messages import ChatRequest, Content
+from runner.simulate.anthropic_messages import write_message
+from runner.simulate.billing import BilledTokens, PriceList, Tokenizer, exact
 from runner.simulate.dialect import (
     CHAT,
     MESSAGES,
     RESPONSES,
     Dialect,
-    Kind,
-    Served,
-    Trouble,
+    RefusalKind,
+    RefusedRequest,
+    ServedAnswer,
 )
 from runner.simulate.dialects import (
     DIALECTS,
@@ -36,15 +34,20 @@ from runner.simulate.dialects import (
     of_request,
     settled,
 )
-from runner.simulate.messages import write_message
 from runner.simulate.model import SimulatedModel
-from runner.simulate.options import SimulateOptions
+from runner.simulate.options import Chance, SimulateOptions
 from runner.simulate.replies import (
-    Draft,
-    Writer,
+    ReplyDraft,
+    ReplyWriter,
     write_chat,
     write_responses,
     write_vectors,
+)
+from runner.simulate.requests import (
+    CHARACTERS_PER_TOKEN,
+    SimulatedRequest,
+    fields_of,
+    without,
 )
 
 MESSAGE_TOKENS: Final = 4
@@ -59,7 +62,7 @@ ADAPTIVE: Final = 1500
 REFUSAL: Final = "I'm sorry, but I can't help with that."
 
 
-WRITERS: Final[Mapping[str, Writer]] = {
+WRITERS: Final[Mapping[str, ReplyWriter]] = {
     CHAT: write_chat,
     RESPONSES: write_responses,
     MESSAGES: write_message,
@@ -68,12 +71,12 @@ WRITERS: Final[Mapping[str, Writer]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ProviderReply:
     """An answer on the wire, and what it costs."""
 
     body: bytes
     media: str
-    served: Served
+    served: ServedAnswer
     finish: str  #: "stop", "length" or "content_filter", whatever the dialect calls it
     tells_usage: bool  #: whether the body says what is billed
     headers: Mapping[str, str]
@@ -110,43 +113,49 @@ class Provider:
         """The dialect in which that request is answered."""
         return of_request(self.dialect, self._options.seed, digest, seen)
 
-    def turned_away(self, row: Dialect, path: str, *, has_key: bool) -> Trouble | None:
+    def turned_away(
+        self, row: Dialect, path: str, *, has_key: bool
+    ) -> RefusedRequest | None:
         """Why a request is refused before it is read."""
         if path not in self.dialect.paths:
-            return row.trouble(Kind.PATH, path=f"/v1{path}")
+            return row.trouble(RefusalKind.PATH, path=f"/v1{path}")
         if not has_key and (self.dialect.needs_key or path == MESSAGES):
-            return row.trouble(Kind.KEY)
+            return row.trouble(RefusalKind.KEY)
         return None
 
     def heeded(self, path: str, body: bytes) -> bytes:
         """The body without the fields of a chat that are accepted without effect."""
         return without(body, self.dialect.ignored) if path == CHAT else body
 
-    def unreadable(self, row: Dialect, body: bytes, error: BadRequest) -> Trouble:
+    def unreadable(
+        self, row: Dialect, body: bytes, error: BadRequest
+    ) -> RefusedRequest:
         """What to say of a request that could not be read for *error*."""
         fields = fields_of(body)
         if fields and not fields.get("model"):
-            return row.trouble(Kind.NO_MODEL)
-        return row.trouble(Kind.BODY, detail=str(error))
+            return row.trouble(RefusalKind.NO_MODEL)
+        return row.trouble(RefusalKind.BODY, detail=str(error))
 
-    def refused(self, row: Dialect, asked: Asked, path: str) -> Trouble | None:
+    def refused(
+        self, row: Dialect, asked: SimulatedRequest, path: str
+    ) -> RefusedRequest | None:
         """Why a request that was read is refused, apart from limits."""
         models, quota = self._options.models, self._options.quota_usd
         if not asked.model:
-            return row.trouble(Kind.NO_MODEL)
+            return row.trouble(RefusalKind.NO_MODEL)
         if asked.fields.get("messages") == []:
-            return row.trouble(Kind.NO_MESSAGES)
+            return row.trouble(RefusalKind.NO_MESSAGES)
         if models and asked.model not in models:
-            return row.trouble(Kind.MODEL, model=asked.model)
+            return row.trouble(RefusalKind.MODEL, model=asked.model)
         for rule in self.dialect.rules:
             trouble = rule(asked, path)
             if trouble is not None:
                 return trouble
         if quota is not None and self.spent >= quota:
-            return row.trouble(Kind.QUOTA, detail=f"{self.spent:f}")
+            return row.trouble(RefusalKind.QUOTA, detail=f"{self.spent:f}")
         return None
 
-    def tokens_in(self, asked: Asked) -> int:
+    def tokens_in(self, asked: SimulatedRequest) -> int:
         """Tokens of the prompt."""
         if self._tokenizer is None:
             return asked.tokens
@@ -159,16 +168,22 @@ class Provider:
             + REPLY_TOKENS
         )
 
-    def draft(self, row: Dialect, asked: Asked, digest: str) -> Draft | Trouble:
+    def draft(
+        self, row: Dialect, asked: SimulatedRequest, digest: str
+    ) -> ReplyDraft | RefusedRequest:
         """What is generated for a request, or the error that comes of its content."""
         answers = tuple(
             self._model.answer(asked, digest, choice) for choice in range(asked.choices)
         )
         draft = self._drafted(row, asked, answers, digest)
         words = row.cut_schema
-        if words is None or isinstance(draft, Trouble) or not _is_cut(asked, draft):
+        if (
+            words is None
+            or isinstance(draft, RefusedRequest)
+            or not _is_cut(asked, draft)
+        ):
             return draft
-        return Trouble(
+        return RefusedRequest(
             status=words.status,
             message=words.message,
             type=words.type,
@@ -178,21 +193,21 @@ class Provider:
     def reply(
         self,
         row: Dialect,
-        asked: Asked,
+        asked: SimulatedRequest,
         digest: str,
         path: str,
-        draft: Draft,
+        draft: ReplyDraft,
         *,
         seen: int = 0,
         is_batch: bool = False,
-    ) -> Reply:
+    ) -> ProviderReply:
         """Write *draft* down as the reply, and bill it."""
         chance = Chance("reply", self._options.seed, digest, seen)
         tokens = self._cached(row, asked, draft.tokens, chance, path)
         tier = "batch" if is_batch else self._tier(row, asked, chance)
         cost = self._prices.cost(tokens, tier)
         self.spent += cost
-        served = Served(
+        served = ServedAnswer(
             request_id=_request_id(self._options.seed, digest, seen, is_batch),
             model=_dated(row, asked.model),
             fingerprint=_usually_first(row.fingerprints, chance),
@@ -205,7 +220,7 @@ class Provider:
         writer = WRITERS[path] if is_chat else write_vectors
         written = writer(row, asked, digest, draft, served)
         is_told = path != CHAT or row.usage not in UNREADABLE
-        return Reply(
+        return ProviderReply(
             body=written.body,
             media=written.media,
             served=served,
@@ -215,20 +230,28 @@ class Provider:
         )
 
     def _drafted(
-        self, row: Dialect, asked: Asked, answers: tuple[Content, ...], digest: str
-    ) -> Draft | Trouble:
+        self,
+        row: Dialect,
+        asked: SimulatedRequest,
+        answers: tuple[Content, ...],
+        digest: str,
+    ) -> ReplyDraft | RefusedRequest:
         """What is generated: reasoning first, then answers, both below the limit."""
         fresh = self.tokens_in(asked)
         texts = [answer for answer in answers if isinstance(answer, str)]
         if not texts:
-            return Draft(answers=answers, finish="stop", tokens=Tokens(fresh=fresh))
+            return ReplyDraft(
+                answers=answers, finish="stop", tokens=BilledTokens(fresh=fresh)
+            )
         seed = self._options.seed
         rate = self._options.rate_refuse
         if rate and Chance("refuse", seed, digest).unit() < rate:
             if row.name == "azure":
-                return row.trouble(Kind.FILTER)
-            tokens = Tokens(fresh=fresh, visible=self._count(REFUSAL))
-            return Draft(answers=(REFUSAL,), finish="content_filter", tokens=tokens)
+                return row.trouble(RefusalKind.FILTER)
+            tokens = BilledTokens(fresh=fresh, visible=self._count(REFUSAL))
+            return ReplyDraft(
+                answers=(REFUSAL,), finish="content_filter", tokens=tokens
+            )
         cap, most = self._cap(row, asked), self._options.max_output
         reasoning = self._reasoning(row, asked, digest)
         bounds = [most, cap if row.reasoning.is_capped else None]
@@ -244,10 +267,10 @@ class Provider:
         is_short = any(
             len(part) < len(text) for part, text in zip(cut, texts, strict=True)
         )
-        return Draft(
+        return ReplyDraft(
             answers=tuple(cut),
             finish="length" if is_short else "stop",
-            tokens=Tokens(
+            tokens=BilledTokens(
                 fresh=fresh,
                 visible=sum(map(self._count, cut)) if any(cut) or not is_short else 0,
                 reasoning=reasoning,
@@ -256,11 +279,11 @@ class Provider:
         )
 
     @staticmethod
-    def _cap(row: Dialect, asked: Asked) -> int | None:
+    def _cap(row: Dialect, asked: SimulatedRequest) -> int | None:
         """The limit on the output, by the names that the dialect knows."""
         return asked.cap(("max_output_tokens", *row.caps)) if row.caps else None
 
-    def _reasoning(self, row: Dialect, asked: Asked, digest: str) -> int:
+    def _reasoning(self, row: Dialect, asked: SimulatedRequest, digest: str) -> int:
         """Reasoning tokens, spread over orders of magnitude as real ones are."""
         thinking, effort = (
             asked.fields.get(k) for k in ("thinking", "reasoning_effort")
@@ -276,8 +299,13 @@ class Provider:
         return min(most, int(math.exp(unit * math.log(most + 1))))
 
     def _cached(
-        self, row: Dialect, asked: Asked, tokens: Tokens, chance: Chance, path: str
-    ) -> Tokens:
+        self,
+        row: Dialect,
+        asked: SimulatedRequest,
+        tokens: BilledTokens,
+        chance: Chance,
+        path: str,
+    ) -> BilledTokens:
         """Splits the prompt into what is fresh, cached and written."""
         draw, share = chance.unit(), chance.unit()
         least, step = row.cache_least, row.cache_step
@@ -304,7 +332,9 @@ class Provider:
             written_1h=hour,
         )
 
-    def _tier(self, row: Dialect, asked: Asked, chance: Chance) -> str | None:
+    def _tier(
+        self, row: Dialect, asked: SimulatedRequest, chance: Chance
+    ) -> str | None:
         """The tier that served it: now and then not the one that was asked for."""
         wanted = asked.fields.get("service_tier")
         draw = chance.unit()
@@ -328,7 +358,7 @@ class Provider:
         return self._tokenizer.cut(text, most)
 
 
-def billed_fields(reply: Reply) -> dict[str, Any]:
+def billed_fields(reply: ProviderReply) -> dict[str, Any]:
     """The fields of a ledger's line that say what was served and billed."""
     served, tokens = reply.served, reply.served.tokens
     return {
@@ -360,7 +390,7 @@ def _tokenizer(options: SimulateOptions) -> Tokenizer | None:
     return Tokenizer(letters=2.5 + 2 * chance.unit(), others=1 + chance.unit())
 
 
-def _is_cut(asked: Asked, draft: Draft) -> bool:
+def _is_cut(asked: SimulatedRequest, draft: ReplyDraft) -> bool:
     """Whether an answer in a given form ends before its end."""
     request = asked.request
     has_schema = isinstance(request, ChatRequest) and request.schema is not None

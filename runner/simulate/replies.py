@@ -1,4 +1,4 @@
-"""Replies on the wire, whole or as a stream of events: chat, Responses, vectors, ranks.
+"""Writes replies of all kinds, whole or as a stream of events, and sends them.
 
 A body has no time in it (`created` is 0), so that it never varies. A stream is written
 in one go: its events are those of a provider, its pauses are not.
@@ -6,19 +6,20 @@ in one go: its events are those of a provider, its pauses are not.
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
 import msgspec
+from aiohttp import web
 
-from runner.reply import Content, Ranking, Vectors
-from runner.request import ChatRequest
-from runner.simulate.asked import Asked
-from runner.simulate.bill import Tokens
-from runner.simulate.dialect import JSON, Dialect, Served
-from runner.simulate.forms import of_responses
+from runner.messages import ChatRequest, Content, Ranking, Vectors
+from runner.simulate.billing import BilledTokens
+from runner.simulate.dialect import JSON, Dialect, ServedAnswer, of_responses
+from runner.simulate.options import RequestFate, RequestOutcome
+from runner.simulate.requests import SimulatedRequest
 
 EVENTS: Final = "text/event-stream"
 
@@ -27,12 +28,12 @@ _PIECE: Final = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class ReplyDraft:
     """What a model generated, before a dialect writes it down."""
 
     answers: tuple[Content, ...]  #: one for each that was asked for
     finish: str  #: "stop", "length" or "content_filter"
-    tokens: Tokens
+    tokens: BilledTokens
     thoughts: str = ""  #: the reasoning, where it is shown
 
     @property
@@ -42,7 +43,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenReply:
     """A reply's body."""
 
     body: bytes
@@ -50,7 +51,9 @@ class Written:
     tells_usage: bool = True  #: False: a stream of which no usage was asked for
 
 
-Writer: TypeAlias = Callable[[Dialect, Asked, str, Draft, Served], Written]
+ReplyWriter: TypeAlias = Callable[
+    [Dialect, SimulatedRequest, str, ReplyDraft, ServedAnswer], WrittenReply
+]
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -69,15 +72,19 @@ def event(value: object, name: str = "") -> bytes:
 
 
 def write_chat(
-    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
-) -> Written:
+    row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
+) -> WrittenReply:
     """A chat completion, or its chunks."""
     body = _completion(row, asked, digest, draft, served)
     if not asked.is_streamed:
-        return Written(body=msgspec.json.encode(body))
+        return WrittenReply(body=msgspec.json.encode(body))
     options = asked.fields.get("stream_options")
     wants = isinstance(options, dict) and options.get("include_usage") is True
-    return Written(
+    return WrittenReply(
         body=b"".join(_chunks(body, wants_usage=wants)),
         media=EVENTS,
         tells_usage=wants,
@@ -85,7 +92,11 @@ def write_chat(
 
 
 def _completion(
-    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+    row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
 ) -> dict[str, Any]:
     """A chat completion in OpenAI's form, as the dialect varies it."""
     end = row.ends.get(draft.finish, draft.finish)
@@ -119,7 +130,7 @@ def _completion(
     return body
 
 
-def _refuses_in_a_field(row: Dialect, asked: Asked) -> bool:
+def _refuses_in_a_field(row: Dialect, asked: SimulatedRequest) -> bool:
     """Whether a refusal has its own field: OpenAI's, where a schema was sent."""
     request = asked.request
     return (
@@ -129,7 +140,9 @@ def _refuses_in_a_field(row: Dialect, asked: Asked) -> bool:
     )
 
 
-def _message(row: Dialect, asked: Asked, draft: Draft, text: str) -> dict[str, Any]:
+def _message(
+    row: Dialect, asked: SimulatedRequest, draft: ReplyDraft, text: str
+) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
     shown = row.reasoning.shown if draft.thoughts else ""
     if shown == "think":
@@ -179,17 +192,25 @@ def _chunks(body: Mapping[str, Any], *, wants_usage: bool) -> Iterator[bytes]:
 
 
 def write_responses(
-    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
-) -> Written:
+    row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
+) -> WrittenReply:
     """A response, or its events."""
     body = _response(row, asked, digest, draft, served)
     if not asked.is_streamed:
-        return Written(body=msgspec.json.encode(body))
-    return Written(body=b"".join(_response_events(body)), media=EVENTS)
+        return WrittenReply(body=msgspec.json.encode(body))
+    return WrittenReply(body=b"".join(_response_events(body)), media=EVENTS)
 
 
 def _response(
-    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
+    row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
 ) -> dict[str, Any]:
     """A response as OpenAI writes it."""
     is_cut = draft.finish == "length"
@@ -286,8 +307,12 @@ def _response_events(body: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def write_vectors(
-    row: Dialect, asked: Asked, digest: str, draft: Draft, served: Served
-) -> Written:
+    row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
+) -> WrittenReply:
     """Vectors in OpenAI's form, or ranks in that of Cohere, Jina and vLLM."""
     tokens, answer = served.tokens.prompt, draft.answers[0]
     match answer:
@@ -320,9 +345,60 @@ def write_vectors(
             raise TypeError("a text is no vector")
         case _:
             assert_never(answer)
-    return Written(body=msgspec.json.encode(body | dict(row.more(served))))
+    return WrittenReply(body=msgspec.json.encode(body | dict(row.more(served))))
 
 
 def model_body(name: str) -> dict[str, Any]:
     """A model as it is listed."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "simulated"}
+
+
+async def deliver(
+    request: web.BaseRequest,
+    reply: web.Response,
+    destined: RequestFate,
+    note: Callable[[RequestOutcome], None],
+) -> None:
+    """Send *reply* and tell what became of it.
+
+    Args:
+        request: What is answered.
+        reply: The answer, at best.
+        destined: Whether it is to arrive, and after how long.
+        note: Told the outcome before the first byte leaves, and `GONE` in the end
+            where the client left.
+    """
+    outcome = destined.outcome
+    try:
+        await asyncio.sleep(destined.latency_s)
+        transport = request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError
+        note(outcome)
+        if outcome is RequestOutcome.HANG:
+            await asyncio.Event().wait()
+        if outcome is RequestOutcome.DROPPED:
+            await _cut(request, reply, destined.shape)
+            return
+        # Draining then waits for the last byte: "answered" means all of it.
+        transport.set_write_buffer_limits(high=0)
+        await reply.prepare(request)
+        await reply.write_eof()
+        if transport.is_closing():
+            raise ConnectionResetError
+    except (asyncio.CancelledError, ConnectionError) as error:
+        if outcome is not RequestOutcome.HANG:
+            note(RequestOutcome.GONE)
+        if isinstance(error, asyncio.CancelledError):
+            raise
+
+
+async def _cut(request: web.BaseRequest, reply: web.Response, shape: float) -> None:
+    """Break the connection: before the reply, or in its middle."""
+    body = reply.body
+    if shape < 0.5 and isinstance(body, bytes):  # noqa: PLR2004 - half of the cut ones
+        half = web.StreamResponse(headers={"content-length": str(len(body))})
+        await half.prepare(request)
+        await half.write(body[: len(body) // 2])
+    if request.transport is not None:
+        request.transport.abort()

@@ -1,4 +1,4 @@
-"""An endpoint on loopback that speaks one dialect, with faults by seed.
+"""Serves an endpoint on loopback that speaks one dialect, with faults by seed.
 
 The shell around the pure parts: `fate` decides, `Provider` answers and bills, `Limits`
 refuses, `Ledger` remembers. aiohttp's low-level server does the HTTP.
@@ -8,40 +8,247 @@ Tests start it in their own process and compare with its bill:
     async with simulated(SimulateOptions(dialect="xai", bill_price="1,8")) as endpoint:
         ...  # send requests to endpoint.base_url
         assert endpoint.ledger.bill().cost_usd <= budget
+
+A request that is told to slow down, that meets a server error or that hangs was not
+heard: nothing comes of it. One whose reply is cut off or spoiled was: a batch may be
+there that its creator never heard of, and a download may end anywhere. Limits on
+requests and tokens are those of single calls; providers keep them apart too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Final
 
 import msgspec
-from aiohttp import web
+from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp.http import HttpProcessingError
 
 from runner.errors import BadRequest, UsageError
 from runner.registry import load_job
-from runner.simulate import asked as reading
-from runner.simulate.asked import Asked
-from runner.simulate.batch.serving import BatchEndpoints
-from runner.simulate.delivery import deliver
-from runner.simulate.dialect import JSON, MESSAGES, MODELS, Dialect, Kind, Trouble
-from runner.simulate.fate import FAULT_WAIT_S, Fate, Outcome, fate
-from runner.simulate.ledger import Ledger, LedgerLine
-from runner.simulate.limits import Limits
-from runner.simulate.messages import read_message
+from runner.simulate import requests as reading
+from runner.simulate.anthropic_batches import AnthropicForm
+from runner.simulate.anthropic_messages import read_message
+from runner.simulate.billing import BatchAct, BatchLine, Ledger, LedgerLine
+from runner.simulate.dialect import (
+    JSON,
+    MESSAGES,
+    MODELS,
+    Dialect,
+    RefusalKind,
+    RefusedRequest,
+)
 from runner.simulate.model import malformed
-from runner.simulate.options import SimulateOptions
+from runner.simulate.openai_batches import OpenAIForm
+from runner.simulate.options import (
+    FAULT_WAIT_S,
+    Chance,
+    RequestFate,
+    RequestOutcome,
+    SimulatedLimits,
+    SimulateOptions,
+    request_fate,
+    retry_after,
+)
 from runner.simulate.provider import Provider, billed_fields
-from runner.simulate.replies import model_body
+from runner.simulate.replies import deliver, model_body
+from runner.simulate.requests import (
+    NOT_FOUND,
+    BatchForm,
+    BatchHandler,
+    BatchRefusal,
+    BatchRequest,
+    BatchResponse,
+    FormUpload,
+    SimulatedRequest,
+)
 from store.clock import Clock, SystemClock
 
-READERS: Final[Mapping[str, Callable[[bytes], Asked]]] = {
+UNHEARD: Final = {
+    RequestOutcome.RATE_LIMITED,
+    RequestOutcome.SERVER_ERROR,
+    RequestOutcome.HANG,
+}
+
+
+class BatchEndpoints:
+    """Handles the requests to both forms."""
+
+    def __init__(
+        self,
+        options: SimulateOptions,
+        provider: Provider,
+        ledger: Ledger,
+        clock: Clock,
+    ) -> None:
+        self._options = options
+        self._ledger = ledger
+        self._clock = clock
+        self._dialect = provider.dialect
+        openai = OpenAIForm(options, provider, ledger)
+        self._forms: Mapping[str, BatchForm] = {
+            "/files": openai,
+            "/batches": openai,
+            "/messages/batches": AnthropicForm(options, provider, ledger),
+        }
+        self._seen: Counter[str] = Counter()
+
+    def form(self, path: str) -> BatchForm | None:
+        """Whose *path* below the base URL it is; None: nobody's in this dialect."""
+        for root, form in self._forms.items():
+            if root in self._dialect.paths and f"{path}/".startswith(f"{root}/"):
+                return form
+        return None
+
+    def advance(self) -> None:
+        """Get on with all batches to the present time, and bill what is done."""
+        now_us = self._clock.now_us()
+        for form in self._forms.values():
+            form.advance(now_us)
+
+    async def handle(
+        self, request: web.BaseRequest, path: str, form: BatchForm
+    ) -> web.StreamResponse:
+        """Serve one request to *form*."""
+        fields = await _fields(request)
+        body = b"" if fields else await request.content.read()
+        self.advance()
+        asking = BatchRequest(
+            now_us=self._clock.now_us(),
+            base_url=f"{request.scheme}://{request.host}/v1",
+            query=request.query,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=body,
+            fields=fields,
+        )
+        pattern, handler, ids = _route(form, request.method, path)
+        key = _key(request.method, pattern, asking)
+        destined = request_fate(
+            self._options, key, self._seen[key], self._dialect.statuses
+        )
+        reply, answer = _batch_reply(
+            form, asking, destined, partial(handler, asking, *ids)
+        )
+        if answer is not None and answer.created and self._is_lost(key):
+            destined = replace(destined, outcome=RequestOutcome.DROPPED, shape=1.0)
+        self._seen[key] += 1
+        await deliver(request, reply, destined, partial(self._note, answer))
+        return reply
+
+    def _is_lost(self, key: str) -> bool:
+        """Whether the reply that tells of a new batch is not to be sent at all."""
+        chance = Chance("lost", self._options.seed, key, self._seen[key])
+        return chance.unit() < self._options.batch_lost_create_rate
+
+    def _note(self, answer: BatchResponse | None, outcome: RequestOutcome) -> None:
+        """Write down that nobody heard of a new batch."""
+        if answer is None or not answer.created or outcome is RequestOutcome.ANSWERED:
+            return
+        self._ledger.write(
+            BatchLine(
+                act=BatchAct.LOST,
+                id=answer.created,
+                at_ms=self._clock.now_us() // 1000,
+            )
+        )
+
+
+def _route(
+    form: BatchForm, method: str, path: str
+) -> tuple[str, BatchHandler, tuple[str, ...]]:
+    """The pattern that *path* follows, what answers it, and the id in it."""
+    parts = path.split("/")
+    for (routed, pattern), handler in form.routes.items():
+        wanted = pattern.split("/")
+        if routed == method and len(wanted) == len(parts):
+            pairs = list(zip(wanted, parts, strict=True))
+            if all(want in {"*", part} for want, part in pairs):
+                return pattern, handler, tuple(p for want, p in pairs if want == "*")
+    return "", _nowhere, ()
+
+
+def _nowhere(_asking: BatchRequest) -> BatchResponse:
+    raise BatchRefusal("There is nothing of that kind here.", status=NOT_FOUND)
+
+
+def _batch_reply(
+    form: BatchForm,
+    asking: BatchRequest,
+    destined: RequestFate,
+    answered: Callable[[], BatchResponse],
+) -> tuple[web.Response, BatchResponse | None]:
+    """The reply as it is sent, and the answer if the request was heard."""
+    if destined.outcome in UNHEARD:
+        refusal = BatchRefusal("The simulated endpoint failed.", status=destined.status)
+        headers = (
+            retry_after(FAULT_WAIT_S)
+            if destined.outcome is RequestOutcome.RATE_LIMITED
+            else {}
+        )
+        return _json(form.complaint(refusal), destined.status or 200, headers), None
+    try:
+        _check(asking, form.headers)
+        answer = answered()
+    except BatchRefusal as refusal:
+        return _json(form.complaint(refusal), refusal.status), None
+    body = answer.body
+    if destined.outcome is RequestOutcome.MALFORMED:
+        body = (
+            body[: int(len(body) * destined.shape)]
+            if answer.is_download
+            else malformed(body, destined.shape)
+        )
+    return _json(body), answer
+
+
+def _check(asking: BatchRequest, headers: Mapping[tuple[str, ...], int]) -> None:
+    for names, status in headers.items():
+        if not any(name in asking.headers for name in names):
+            raise BatchRefusal(f"{names[0]}: the header is required", status=status)
+
+
+def _json(
+    body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    return web.Response(
+        status=status, body=body, headers=headers, content_type="application/json"
+    )
+
+
+def _key(method: str, pattern: str, asking: BatchRequest) -> str:
+    """What the faults of a request depend on: not on ids, which never come again."""
+    digest = hashlib.sha256(f"{method} {pattern}".encode())
+    for content in (asking.body, *(each.content for each in asking.fields.values())):
+        digest.update(content)
+    return digest.hexdigest()
+
+
+async def _fields(request: web.BaseRequest) -> dict[str, FormUpload]:
+    """The fields of a form, as far as the request is one."""
+    fields: dict[str, FormUpload] = {}
+    if not request.content_type.startswith("multipart/"):
+        return fields
+    # what is no form is told by the fields that are missing
+    with suppress(ValueError, HttpProcessingError):
+        # the request's own reader refuses files of more than 1 MiB
+        async for part in MultipartReader(request.headers, request.content):
+            if isinstance(part, BodyPartReader) and part.name:
+                content = bytes(await part.read())
+                fields[part.name] = FormUpload(
+                    name=part.filename or "", content=content
+                )
+    return fields
+
+
+READERS: Final[Mapping[str, Callable[[bytes], SimulatedRequest]]] = {
     **reading.READERS,
     MESSAGES: read_message,
 }
@@ -128,9 +335,11 @@ async def _listen(runner: web.ServerRunner, port: int) -> None:
         ) from None
 
 
-REFUSED: Final = Fate(outcome=Outcome.REFUSED, status=400, latency_s=0.0, shape=0.0)
-LIMITED: Final = Fate(
-    outcome=Outcome.RATE_LIMITED, status=429, latency_s=0.0, shape=0.0
+REFUSED: Final = RequestFate(
+    outcome=RequestOutcome.REFUSED, status=400, latency_s=0.0, shape=0.0
+)
+LIMITED: Final = RequestFate(
+    outcome=RequestOutcome.RATE_LIMITED, status=429, latency_s=0.0, shape=0.0
 )
 
 
@@ -149,7 +358,7 @@ class _Endpoint:
         self._ledger = ledger
         self._clock = clock
         self.batches = BatchEndpoints(options, provider, ledger, clock)
-        self._limits = Limits(options, clock.monotonic())
+        self._limits = SimulatedLimits(options, clock.monotonic())
         self._numbers = count(1)
         self._seen: Counter[str] = Counter()
 
@@ -165,7 +374,7 @@ class _Endpoint:
         if read is None:
             return _told(
                 self._provider.dialect,
-                self._provider.dialect.trouble(Kind.PATH, path=request.path),
+                self._provider.dialect.trouble(RefusalKind.PATH, path=request.path),
             )
         return await self._answer(request, await request.content.read(), path)
 
@@ -173,7 +382,7 @@ class _Endpoint:
         """`GET /models`: those that there are, or one of them."""
         row, known = self._provider.dialect, self._options.models
         if name and known and name not in known:
-            return _told(row, row.trouble(Kind.MODEL, model=name))
+            return _told(row, row.trouble(RefusalKind.MODEL, model=name))
         models = [model_body(each) for each in ([name] if name else known)]
         body = models[0] if name else {"object": "list", "data": models}
         return _reply(200, msgspec.json.encode(body))
@@ -189,7 +398,7 @@ class _Endpoint:
             request=digest,
             model="",
             seen=seen,
-            outcome=Outcome.REFUSED,
+            outcome=RequestOutcome.REFUSED,
             status=400,
             received_ms=self._now_ms(),
             finished_ms=0,
@@ -202,7 +411,7 @@ class _Endpoint:
 
     def _destined(
         self, body: bytes, path: str, line: LedgerLine
-    ) -> tuple[Fate, web.Response, LedgerLine]:
+    ) -> tuple[RequestFate, web.Response, LedgerLine]:
         """What will become of a request, the reply it gets at best, and its line."""
         provider, digest, seen = self._provider, line.request, line.seen
         row = provider.row(digest, seen)
@@ -220,8 +429,8 @@ class _Endpoint:
         return self._worked(row, asked, path, line)
 
     def _worked(
-        self, row: Dialect, asked: Asked, path: str, line: LedgerLine
-    ) -> tuple[Fate, web.Response, LedgerLine]:
+        self, row: Dialect, asked: SimulatedRequest, path: str, line: LedgerLine
+    ) -> tuple[RequestFate, web.Response, LedgerLine]:
         """What becomes of a request that nothing speaks against."""
         now = self._clock.monotonic()
         tokens = self._provider.tokens_in(asked)
@@ -230,21 +439,23 @@ class _Endpoint:
         headers = dict(row.limits(self._limits.gauges(now), self._now_ms() / 1000))
         line = replace(line, outcome=destined.outcome, status=destined.status)
         match destined.outcome:
-            case Outcome.RATE_LIMITED:
+            case RequestOutcome.RATE_LIMITED:
                 wait_s = wait_s or FAULT_WAIT_S
-                trouble = row.trouble(Kind.RATE, model=asked.model, wait_s=wait_s)
+                trouble = row.trouble(
+                    RefusalKind.RATE, model=asked.model, wait_s=wait_s
+                )
                 headers |= row.waits(wait_s)
                 destined = replace(destined, status=trouble.status)
                 line = replace(line, status=trouble.status)
                 return destined, _told(row, trouble, headers), line
-            case Outcome.SERVER_ERROR:
+            case RequestOutcome.SERVER_ERROR:
                 reply = _told(row, row.failure(destined.status), headers)
                 return destined, reply, replace(line, tokens=tokens)
-            case Outcome.HANG:
+            case RequestOutcome.HANG:
                 return destined, _reply(200, b"{}"), replace(line, tokens=tokens)
             case outcome:
                 draft = self._provider.draft(row, asked, line.request)
-                if isinstance(draft, Trouble):
+                if isinstance(draft, RefusedRequest):
                     return self._refused(row, draft, line)
                 answer = self._provider.reply(
                     row, asked, line.request, path, draft, seen=line.seen
@@ -253,26 +464,26 @@ class _Endpoint:
                 self._limits.charge(out, now)
                 line = replace(line, tokens=tokens + out, **billed_fields(answer))
                 body, media = answer.body, answer.media
-                if outcome is Outcome.MALFORMED:
+                if outcome is RequestOutcome.MALFORMED:
                     body, media = malformed(body, destined.shape), JSON
                 headers |= answer.headers
                 return destined, _reply(200, body, headers, media), line
 
-    def _fate(self, row: Dialect, line: LedgerLine) -> Fate:
-        return fate(self._options, line.request, line.seen, row.statuses)
+    def _fate(self, row: Dialect, line: LedgerLine) -> RequestFate:
+        return request_fate(self._options, line.request, line.seen, row.statuses)
 
     @staticmethod
     def _refused(
-        row: Dialect, trouble: Trouble, line: LedgerLine
-    ) -> tuple[Fate, web.Response, LedgerLine]:
+        row: Dialect, trouble: RefusedRequest, line: LedgerLine
+    ) -> tuple[RequestFate, web.Response, LedgerLine]:
         """A request that gets *trouble* and costs nothing."""
         is_server = trouble.status >= SERVER
-        outcome = Outcome.SERVER_ERROR if is_server else Outcome.REFUSED
+        outcome = RequestOutcome.SERVER_ERROR if is_server else RequestOutcome.REFUSED
         destined = replace(REFUSED, outcome=outcome, status=trouble.status)
         line = replace(line, outcome=outcome, status=trouble.status)
         return destined, _told(row, trouble), line
 
-    def _note(self, line: LedgerLine, outcome: Outcome) -> None:
+    def _note(self, line: LedgerLine, outcome: RequestOutcome) -> None:
         self._ledger.write(replace(line, outcome=outcome, finished_ms=self._now_ms()))
 
     def _now_ms(self) -> int:
@@ -280,7 +491,7 @@ class _Endpoint:
 
 
 def _told(
-    row: Dialect, trouble: Trouble, headers: Mapping[str, str] | None = None
+    row: Dialect, trouble: RefusedRequest, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     """The reply that tells of *trouble* in the form of *row*."""
     return _reply(trouble.status, row.body(trouble), headers, trouble.media)
@@ -293,3 +504,14 @@ def _reply(
     media: str = JSON,
 ) -> web.Response:
     return web.Response(status=status, body=body, headers=headers, content_type=media)
+
+
+async def serve(options: SimulateOptions, announce: Callable[[str], object]) -> None:
+    """Serve as *options* say, from one call of *announce* to SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, stop.set)
+    async with running(options) as base_url:
+        announce(base_url)
+        await stop.wait()

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Iterator
 
 from runner.clients import Call, ClientOptions, ModelClient, open_client
-from runner.request import ChatRequest, Message, Part
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, Message, TextPart
 from tests.bench.floor_prompts import Work, prompt, timed, work
 
 
 async def worker(client: ModelClient, numbers: Iterator[int]) -> None:
     for number in numbers:
-        message = Message(role="user", parts=(Part(text=prompt(number)),))
+        message = Message(role="user", parts=(TextPart(text=prompt(number)),))
         task = Task(number=number, stage="s", key="k", model="openai/x", replicate=1)
         await client.call(
             Call(task=task, request=ChatRequest(messages=(message,), max_tokens=100))

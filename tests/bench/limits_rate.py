@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.limits.limiter import Limits
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.allowing import Minute, Rules, World
 from tests.bench.row import Row
 from tests.corpus import write_corpus
@@ -199,7 +199,7 @@ def _by_minute(lines: list[LedgerLine], count: int) -> list[Minute]:
 
 
 def _minute(lines: list[LedgerLine]) -> Minute:
-    served = [line for line in lines if line.outcome is not Outcome.RATE_LIMITED]
+    served = [line for line in lines if line.outcome is not RequestOutcome.RATE_LIMITED]
     return Minute(
         served=len(served),
         refused=len(lines) - len(served),

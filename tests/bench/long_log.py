@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from runner.wire.chat import OPENAI_CHAT, encode_reply
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from store.clock import SystemClock
 from store.database import connect
 from store.events import (

@@ -15,13 +15,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from runner.estimating.preview import preview
+from runner.estimate.estimate import preview
+from runner.estimate.simulation import (
+    RecordedAttempt,
+    RecordedItem,
+    RecordedTask,
+    ReplayedModel,
+    what_if,
+)
 from runner.limits.limiter import Endpoint, Limits
 from runner.options import options_from
 from runner.testing import ToyJob, ToySettings
-from runner.whatif.items import Attempt, Item, Trial
-from runner.whatif.simulation import Asked, what_if
-from runner.work import load_work
+from runner.workload import load_workload
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 
@@ -56,21 +61,21 @@ def _child(what: str, items: int) -> tuple[float, float]:
 
 
 def _estimate(items: int) -> None:
-    work = load_work(ToyJob(), ToySettings(items=items))
+    work = load_workload(ToyJob(), ToySettings(items=items))
     preview(work, options_from({"model": ["openai/m"]}), ROOT / "runs")
 
 
 def _what_if(items: int) -> None:
     """Every fourth item is followed by one more call."""
-    call = Attempt(took_s=0.2, tokens_in=500, tokens_out=20)
+    call = RecordedAttempt(took_s=0.2, tokens_in=500, tokens_out=20)
 
-    def recorded() -> Iterator[Item]:
-        first = Trial(stage="read", model="m", attempts=(call,))
-        later = Trial(stage="ask", model="m", attempts=(call,))
+    def recorded() -> Iterator[RecordedItem]:
+        first = RecordedTask(stage="read", model="m", attempts=(call,))
+        later = RecordedTask(stage="ask", model="m", attempts=(call,))
         for number in range(items):
-            yield Item(first=first, later=(later,) if number % 4 == 0 else ())
+            yield RecordedItem(first=first, later=(later,) if number % 4 == 0 else ())
 
-    asked = Asked(
+    asked = ReplayedModel(
         model="m",
         stages=("read", "ask"),
         limits=Limits(concurrency=256, rpm=60_000),

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
 from store.clock import SystemClock
 from tests.bench.row import Row
 from tests.corpus import write_corpus

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.paper_investigation.parsing import p_value_right, parse_letter
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.bench.prose import prose
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown

@@ -26,7 +26,7 @@ from jobs.property_extraction.mismatch.candidates import Mismatch, near
 from jobs.property_extraction.scoring import score
 from jobs.property_extraction.settings import Settings
 from jobs.testing import MemoryAnswers
-from runner.cli import collector
+from runner.cli import console
 from tests.bench.properties import (
     PER_PAPER,
     STATED,
@@ -48,7 +48,7 @@ def measure(quick: bool) -> list[Row]:
     """Many papers, then one that is crowded, then very many names."""
     with tempfile.TemporaryDirectory() as name:
         _scoring(Papers(1).write(Path(name)))()  # what is loaded at first use
-    collector.calm()
+    console.relax_collector()
     if quick:
         return [*_papers(250), *_crowd(1_000), *_names(500)]
     return [

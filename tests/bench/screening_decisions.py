@@ -26,10 +26,9 @@ from jobs.screening.decisions import EXCLUDE, INCLUDE, Decisions, Records, Sheet
 from jobs.screening.job import job
 from jobs.screening.measuring.results import measured
 from jobs.screening.settings import Settings
+from runner.cli.import_ import AnswerSpool, census, write_answers
 from runner.plan import BLOCK
-from runner.records.importing import census, write_answers
-from runner.records.spool import Spool
-from runner.work import load_work
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.log.sqlite import SqliteLog
 from tests.bench.row import Row
@@ -144,8 +143,8 @@ def _write(path: Path, sheet: Sheet) -> None:
 async def _import(path: Path) -> None:
     """As the command does it."""
     settings = Settings(decisions=path)
-    work = load_work(job, settings)
-    with Spool() as spool:
+    work = load_workload(job, settings)
+    with AnswerSpool() as spool:
         answers = job.importer.read((), settings, model=None, form=None, replicates={})
         census(job, spool.fill(answers))
         async with await SqliteLog.create(

@@ -19,7 +19,7 @@ LONGEST_S: Final = 120.0
 _PRELOADED: Final = (
     "tests.conformance.commands",
     "runner.cli.main",
-    "runner.cli.session",
+    "runner.cli.run_steps",
     "encodings.utf_8_sig",
     "tests.conformance.preloaded",
 )

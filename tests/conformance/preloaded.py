@@ -11,12 +11,12 @@ import gc
 import certifi
 
 from jobs.paper_investigation import job
-from runner.cli import import_, resume, run, sharding
-from runner.clients import openai_compatible
-from runner.launching import launch
+from runner.cli import import_, run, shards
+from runner.clients import http_client
 from runner.money.prices import table
+from runner.run import launch
 
-LOADED = (certifi, job, import_, resume, run, sharding, openai_compatible, launch)
+LOADED = (certifi, job, import_, run, run, shards, http_client, launch)
 
 table()
 gc.collect()

@@ -16,9 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from runner.simulate.billing import LedgerLine
 from runner.simulate.dialect import RESPONSES
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import LedgerLine
+from runner.simulate.options import RequestOutcome
 from runner.simulate.server import Simulated
 from store.task import PICO_PER_USD, pico
 from tests.conformance.commands import finish, run, start
@@ -129,7 +129,7 @@ def answered(case: Case) -> str:
 def billed_is_shown(case: Case) -> str:
     """Each answer costs what the provider bills for it; so do their sums."""
     calls, lines, _ = case.calm
-    received = [line for line in lines if line.outcome is Outcome.ANSWERED]
+    received = [line for line in lines if line.outcome is RequestOutcome.ANSWERED]
     received = [line for line in received if line.finish]
     told = sum(_billed_pico(line) for line in received if line.tells_usage)
     bill = sum(map(_billed_pico, lines))
@@ -180,7 +180,7 @@ def limits_are_kept(case: Case) -> str:
 
 def _limited(endpoint: Simulated) -> int:
     outcomes = Counter(line.outcome for line in endpoint.ledger.lines)
-    return outcomes[Outcome.RATE_LIMITED]
+    return outcomes[RequestOutcome.RATE_LIMITED]
 
 
 def ends_are_counted(case: Case) -> str:
@@ -196,7 +196,7 @@ def ends_are_counted(case: Case) -> str:
         assert ours["length"] == theirs["length"], (ours, theirs)
         assert declined == theirs["content_filter"], (ours, theirs)
     filtered = sum(f.error == "ContentFiltered" for f in calls.failed)
-    refused = [line for line in lines if line.outcome is Outcome.REFUSED]
+    refused = [line for line in lines if line.outcome is RequestOutcome.REFUSED]
     assert filtered <= len(refused)
     assert declined + filtered > 0, (
         ours,
@@ -211,7 +211,7 @@ def ends_are_counted(case: Case) -> str:
 def settled_at_once(case: Case) -> str:
     """A parameter that is refused costs one call in the run, and is remembered."""
     calls, lines, _ = case.calm
-    refused = [line for line in lines if line.outcome is Outcome.REFUSED]
+    refused = [line for line in lines if line.outcome is RequestOutcome.REFUSED]
     facts = [fact for fact in calls.refused if fact.how == "refused"]
     assert len(refused) == len(facts), (
         len(refused),

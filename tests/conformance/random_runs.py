@@ -22,9 +22,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
+from runner.simulate.billing import Bill, LedgerLine
 from runner.simulate.dialects import DIALECTS
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import Bill, LedgerLine
+from runner.simulate.options import RequestOutcome
 from runner.simulate.server import Simulated
 from store.events import AttemptAnswered
 from store.task import PICO_PER_USD, pico
@@ -275,7 +275,7 @@ class RandomRun:
 
     def _answers(self, calls: Calls, lines: Sequence[LedgerLine]) -> int:
         """Compare each answer with its line of the ledger; how many were equal."""
-        answered = [line for line in lines if line.outcome is Outcome.ANSWERED]
+        answered = [line for line in lines if line.outcome is RequestOutcome.ANSWERED]
         by_id = {line.request_id: line for line in answered if line.request_id}
         rest: list[AttemptAnswered] = []
         equal = 0

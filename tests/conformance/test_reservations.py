@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.money.bounds import LEAST_LEARNED
+from runner.money.tokens import LEAST_LEARNED
 from store.database import open_reader
 from store.events import AttemptStarted, Event, ParameterRefused
 from store.read.tasks import events

@@ -14,8 +14,9 @@ from typing import TypeAlias, cast
 import pytest
 
 from runner.clients import Call, ClientOptions, ModelClient, open_client
-from runner.clients.function import FunctionClient
-from runner.clients.ladder import Ladder
+from runner.clients.fallbacks import Fallbacks
+from runner.clients.offline import FunctionClient
+from runner.clients.wire import decode_reply
 from runner.errors import (
     AttemptError,
     BadRequest,
@@ -23,16 +24,23 @@ from runner.errors import (
     OptionRefused,
     UsageError,
 )
-from runner.job import Job
-from runner.parameters import Parameters
-from runner.reply import AnyReply, Ranking, Reply, Vectors
-from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
+from runner.job import Job, Task
+from runner.messages import (
+    AnyReply,
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Parameters,
+    Ranking,
+    Reply,
+    RerankRequest,
+    TextPart,
+    Vectors,
+)
+from runner.model_terms import ModelTerms
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.task import Task
-from runner.terms import Terms
-from runner.testing_roles import PanelJob
-from runner.wire import decode_reply
+from runner.testing import PanelJob
 from tests.wire_forms import (
     DEEPSEEK,
     REASONING_ITEM,
@@ -52,7 +60,7 @@ def call(key: str) -> Call:
     return Call(
         task=Task(number=1, stage="extract", key=key, model="m", replicate=1),
         request=ChatRequest(
-            messages=(Message(role="user", parts=(Part(text=f"What of {key}?"),)),),
+            messages=(Message(role="user", parts=(TextPart(text=f"What of {key}?"),)),),
             max_tokens=10,
         ),
     )
@@ -265,8 +273,8 @@ async def test_a_model_that_nothing_serves_says_what_to_do(
 
 @asynccontextmanager
 async def refusing(
-    opener: str, terms: Terms
-) -> AsyncIterator[tuple[WireServer, ModelClient, Ladder]]:
+    opener: str, terms: ModelTerms
+) -> AsyncIterator[tuple[WireServer, ModelClient, Fallbacks]]:
     """A client of one kind at an endpoint that takes no seed and no temperature."""
 
     def answer(heard: Heard) -> Said:
@@ -285,7 +293,7 @@ async def refusing(
                 "NVIDIA_NIM_API_BASE": f"{wire.url}/v1",
             }
             model, options = "nvidia_nim/x", ClientOptions(environment=environment)
-        ladder = Ladder("an endpoint", model, terms=terms)
+        ladder = Fallbacks("an endpoint", model, terms=terms)
         headers = {"x-title": "a study"}
         client = open_client(model, replace(options, ladder=ladder, headers=headers))
         yield wire, client, ladder
@@ -297,7 +305,7 @@ ONLINE = ("direct", "litellm")
 
 @pytest.mark.parametrize("opener", ONLINE)
 async def test_a_default_that_is_refused_is_left_out_and_recorded(opener: str) -> None:
-    async with refusing(opener, Terms()) as (wire, client, ladder):
+    async with refusing(opener, ModelTerms()) as (wire, client, ladder):
         with pytest.raises(FormRefused):
             await client.call(call(KEYS[0]))
         for key in KEYS[1:]:
@@ -313,7 +321,7 @@ async def test_an_option_that_is_refused_stops_with_the_endpoints_words(
     opener: str,
 ) -> None:
     given = Parameters(seed=7, extra_body='{"chat_template_kwargs":{"a":false}}')
-    terms = Terms(parameters=given, explicit=given.names)
+    terms = ModelTerms(parameters=given, explicit=given.names)
     made = call(KEYS[0])
     assert isinstance(made.request, ChatRequest)
     request = replace(made.request, parameters=given, temperature=None)

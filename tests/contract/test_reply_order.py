@@ -19,15 +19,14 @@ import pytest
 
 from jobs.evidence_retrieval.asking import schemas
 from jobs.testing import MemoryAnswers
-from runner.batch.opening import open_endpoint
+from runner.batch.client import open_endpoint
 from runner.cli.main import exit_code
 from runner.clients import Call, ClientOptions, open_client
+from runner.clients.wire_shared import Shape, Structure
 from runner.errors import AttemptError
+from runner.job import Task
+from runner.messages import AnyReply, ChatRequest, Reply
 from runner.registry import load_job
-from runner.reply import AnyReply, Reply
-from runner.request import ChatRequest
-from runner.task import Task
-from runner.wire import Shape, Structure
 from tests.runner.clients.litellm_provider import talking
 from tests.wire_forms import (
     ANTHROPIC,

@@ -15,22 +15,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runner.engine.reask import reask_messages
+from runner.clients.wire import decode_reply, encode_embed, encode_rerank
+from runner.clients.wire_openai import encode_chat
+from runner.clients.wire_shared import Shape, Structure
+from runner.engine.attempt_events import reask_messages
 from runner.errors import Timeout
 from runner.job import Dataset, Job
-from runner.plan import task_of
-from runner.reply import ParseFailure
-from runner.request import ChatRequest, EmbedRequest, Message, RerankRequest
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
-from runner.wire import (
-    Shape,
-    Structure,
-    decode_reply,
-    encode_chat,
-    encode_embed,
-    encode_rerank,
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    ParseFailure,
+    RerankRequest,
 )
+from runner.plan import task_of
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
 from store.clock import SystemClock
 from store.control import Command, send_command
 from store.database import LogReader, open_reader
@@ -161,9 +161,9 @@ class Books:
             if until_ms is not None and line.finished_ms > until_ms:
                 continue
             found.requests[line.request] += 1
-            found.answered[line.request] += line.outcome is Outcome.ANSWERED
-            found.broken[line.request] += line.outcome is Outcome.GONE
-            found.hung[line.request] += line.outcome is Outcome.HANG
+            found.answered[line.request] += line.outcome is RequestOutcome.ANSWERED
+            found.broken[line.request] += line.outcome is RequestOutcome.GONE
+            found.hung[line.request] += line.outcome is RequestOutcome.HANG
         return found
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.ledger import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine, read_ledger
 from store.database import open_reader
 from store.errors import StoreError
 from store.read.status import status

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.ledger import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct, read_batch_ledger
 from store.database import open_reader
 from store.events import AttemptAnswered
 from store.read.tasks import events

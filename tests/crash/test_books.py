@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runner.simulate.ledger import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine, read_ledger
 from store.runs import RunFolder
 from tests.crash.books import Books
 from tests.crash.survey.job import SurveySettings

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.speech import BUDGET
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.cli.console import BUDGET
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
 from tests.gates import Gate, gated
 from tests.processes import siftlog, simulated, start, status
@@ -31,7 +31,11 @@ CAP_USD = 0.5 * PAPERS
 calls with an unknown outcome may have cost 0.4."""
 
 USD_PER_MTOK = 100.0
-UNBILLED = {Outcome.RATE_LIMITED, Outcome.SERVER_ERROR, Outcome.REFUSED}
+UNBILLED = {
+    RequestOutcome.RATE_LIMITED,
+    RequestOutcome.SERVER_ERROR,
+    RequestOutcome.REFUSED,
+}
 """They have an error status."""
 
 FAULTS = ("--rate-429=0.05", "--rate-5xx=0.05", "--rate-drop=0.1")

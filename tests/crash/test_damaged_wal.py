@@ -22,12 +22,12 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli.arguments import job_settings
 from runner.cli.main import exit_code
-from runner.cli.words import job_settings
 from runner.registry import load_job
-from runner.settings import resolve
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
+from runner.workload import resolve
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import RecordedEvent, RunResumed
@@ -112,7 +112,7 @@ class Yard:
         """Answers that the endpoint gave since the last call, by body."""
         lines = list(read_ledger(self.ledger))
         new, self._read = lines[self._read :], len(lines)
-        return Counter(n.request for n in new if n.outcome is Outcome.ANSWERED)
+        return Counter(n.request for n in new if n.outcome is RequestOutcome.ANSWERED)
 
     def calm(self, url: str) -> None:
         """Run once undisturbed: how often each request is needed."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated
 
@@ -51,7 +51,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 def _ledger_repeats(ledger: Path) -> int:
     """Requests that were answered more than once; each is asked once in this run."""
     answered = [
-        line.request for line in read_ledger(ledger) if line.outcome is Outcome.ANSWERED
+        line.request
+        for line in read_ledger(ledger)
+        if line.outcome is RequestOutcome.ANSWERED
     ]
     return len(answered) - len(set(answered))
 

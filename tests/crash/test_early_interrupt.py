@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.launching.undertaking import Undertaking
-from runner.work import load_work
+from runner.run.launch import RunSession
+from runner.workload import load_workload
 from tests.processes import environment, siftlog
 
 HIT = """
@@ -61,18 +61,14 @@ PLACES = {
     "import of a verb": IMPORTING.format(module="runner.cli.run"),
     "import of the job": IMPORTING.format(module="jobs.paper_investigation.job"),
     "import that converts": CONVERTING,
-    "import of the engine": IMPORTING.format(module="runner.launching.launch"),
+    "import of the engine": IMPORTING.format(module="runner.run.launch"),
     "loading of the inputs": CALLING.format(
-        module=load_work.__module__, name=load_work.__name__
+        module=load_workload.__module__, name=load_workload.__name__
     ),
-    "estimate": CALLING.format(module="runner.launching.launch", name="expected"),
-    "configuration": CALLING.format(
-        module="runner.launching.creation", name="write_toml"
-    ),
+    "estimate": CALLING.format(module="runner.run.launch", name="expected"),
+    "configuration": CALLING.format(module="runner.run.folder", name="write_toml"),
     "opening of the log": CALLING.format(module="store.log.opening", name="prepare"),
-    "first event": CALLING.format(
-        module="runner.launching.launch", name=Undertaking.__name__
-    ),
+    "first event": CALLING.format(module="runner.run.launch", name=RunSession.__name__),
 }
 
 

@@ -22,10 +22,10 @@ from jobs.property_extraction.job import job as extraction
 from jobs.review_benchmark.job import job as reviews
 from jobs.screening.inputs.load import SAMPLE as SCREENED
 from jobs.screening.job import job as screening
-from runner.cli.words import job_settings
+from runner.cli.arguments import job_settings
 from runner.job import Job
-from runner.settings import resolve
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
+from runner.workload import resolve
 from store.runs import RunFolder
 from tests.corpus import write_corpus
 from tests.crash.blows import BLOWS, Toll, shuffled

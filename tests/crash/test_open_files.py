@@ -12,9 +12,8 @@ import httpx
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
-from runner.clients.http_sender import HttpSender
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring
+from runner.clients.client import ClientOptions, Keyring
+from runner.clients.http_client import HttpSender
 from runner.errors import OutOfFiles
 from runner.limits.breaker import Breaker
 from tests.corpus import write_corpus

@@ -10,20 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
-from tests.processes import (
-    SIFTLOG,
-    siftlog,
-    simulated,
-    start,
-    status,
-    until_said,
-)
+from tests.processes import SIFTLOG, siftlog, simulated, start, status, until_said
 
 JOB = "paper-investigation"
-ANSWERED = Outcome.ANSWERED
+ANSWERED = RequestOutcome.ANSWERED
 
 
 @contextmanager
@@ -103,6 +96,8 @@ def test_a_storm_of_refusals_and_silence_fails_no_task(tmp_path: Path) -> None:
     served = read_ledger(ledger)
     answered = [x.request for x in served if x.outcome is ANSWERED]
     # what is not hung but comes late, as on a machine that stood still, is asked again
-    late = end["errors"]["Timeout"] - sum(x.outcome is Outcome.HANG for x in served)
+    late = end["errors"]["Timeout"] - sum(
+        x.outcome is RequestOutcome.HANG for x in served
+    )
     assert len(set(answered)) == end["attempts"]["answered"]
     assert 0 <= len(answered) - len(set(answered)) <= late

@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import frames
+from runner import export
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from runner.errors import UsageError
-from runner.exporting import logged
-from runner.exporting.writing import write
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.table_files import write
 from store.database import open_reader
 from store.errors import NoSuchRun
 from store.runs import RunFolder
@@ -49,7 +49,7 @@ def test_tasks_and_answers_are_frames_of_types_that_no_row_changes(runs: Path) -
 
 def test_a_frame_is_what_the_exported_file_says(runs: Path, tmp_path: Path) -> None:
     with open_reader(RunFolder(runs / "r").log) as reader:
-        sheet = logged.tasks(reader, last_seq(reader))
+        sheet = export.tasks(reader, last_seq(reader))
         (file,) = write(tmp_path / "exports", "parquet", [sheet])
     frame = frames.tasks("r", runs).astype(object)
     rows = frame.where(frame.notna(), None).to_dict("records")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.records.scoring import effective_settings, replayed
 from runner.registry import load_job
+from runner.score.scoring import effective_settings, replayed
 from runner.scorecard import Verdict
 from store.database import open_reader
 from store.runs import RunFolder

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
+from runner.job import Task
 from runner.prompts import REASK, PromptBook, PromptCatalog, written
 from runner.registry import job_names, load_job
-from runner.settings import validated
-from runner.task import Task
+from runner.workload import validated
 from store.database import open_reader
 from store.read.status import run_started
 from store.runs import RunFolder

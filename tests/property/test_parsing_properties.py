@@ -23,7 +23,7 @@ from jobs.paper_investigation.parsing import (
 )
 from jobs.paper_investigation.parsing.p_values import read_p_value
 from jobs.paper_investigation.settings import Rules
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 RULES: st.SearchStrategy[Rules] = st.sampled_from(["robust", "clinpgx-qa"])
 

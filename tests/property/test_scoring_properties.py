@@ -13,8 +13,8 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
+from runner.job import Task
 from runner.scorecard import Metric, Scorecard
-from runner.task import Task
 
 VARIANTS = ("rs1", "RS1", "rs2", "CYP2C9*2", "cyp2c9 *2", "NAT2 slow acetylator")
 PAPERS = ("PMC1", "PMC2", "PMC3")

@@ -20,28 +20,23 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from runner import errors as e
-from runner.clients.client import Call, ClientStatistics, Received
-from runner.clients.tally import Tally
-from runner.engine.abandoned import abandoned
+from runner.clients.client import Call, ClientStatistics, ClientTally, Received
+from runner.clients.wire import decode_reply
+from runner.clients.wire_openai import OPENAI_CHAT
+from runner.engine.attempt_events import abandoned_attempts
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver, Outcome
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
+from runner.job import Task
 from runner.limits.limiter import Endpoint, Limits
-from runner.money.bounds import Bounds
+from runner.messages import ChatRequest, Message, TextPart, Usage
 from runner.money.budget import Budget, BudgetStatistics
 from runner.money.prices import Price, scaled
+from runner.money.tokens import TokenBounds
 from runner.plan import Roles
-from runner.reply import Usage
-from runner.request import ChatRequest, Message, Part
-from runner.task import Task
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
-from runner.wire import OPENAI_CHAT, decode_reply
-from store.events import (
-    AttemptAnswered,
-    AttemptFailed,
-    AttemptsAbandoned,
-)
+from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
 from store.task import pico
 from store.testing import MemoryLog
 
@@ -220,10 +215,10 @@ class Provider:
             tokens_reasoning=reasoning,
         )
 
-    def bounds(self) -> Bounds:
+    def bounds(self) -> TokenBounds:
         """What is known of its models."""
         is_unbounded = self.counted in UNBOUNDED
-        return Bounds(most_output=MOST_OUTPUT if is_unbounded else None)
+        return TokenBounds(most_output=MOST_OUTPUT if is_unbounded else None)
 
 
 @dataclass(kw_only=True)
@@ -232,7 +227,7 @@ class Client:
 
     provider: Provider
     price: Price
-    tally: Tally = field(default_factory=Tally)
+    tally: ClientTally = field(default_factory=ClientTally)
 
     async def call(self, call: Call) -> Received:
         """Send one attempt."""
@@ -257,7 +252,7 @@ class WordyJob(ToyJob):
     def request(self, dataset: ToySettings, task: Task) -> ChatRequest:
         """The task's name, and more."""
         request = super().request(dataset, task)
-        more = Message(role="system", parts=(Part(text="C(=O)" * self._groups),))
+        more = Message(role="system", parts=(TextPart(text="C(=O)" * self._groups),))
         return replace(request, messages=(more, *request.messages))
 
 
@@ -314,7 +309,7 @@ class Simulated:
             assert money.spent_pico == self.provider.told_pico
 
     async def _process(self, crash_after_s: float | None) -> BudgetStatistics:
-        unknown = await abandoned(self.log, hold=False)
+        unknown = await abandoned_attempts(self.log, hold=False)
         if unknown is not None:
             await self.log.append(unknown)
         scheduler = Scheduler(
@@ -338,9 +333,9 @@ class Simulated:
         spent, possible = await self.folded()
         return Budget(self.cap_pico, spent_pico=spent, possible_pico=possible)
 
-    async def _parts(self, scheduler: Scheduler) -> Parts:
+    async def _parts(self, scheduler: Scheduler) -> EngineConfig:
         job = self.job
-        return Parts(
+        return EngineConfig(
             job=job,
             dataset=self.settings,
             log=self.log,
@@ -350,12 +345,14 @@ class Simulated:
                 for model, price in self.prices.items()
             },
             scheduler=scheduler,
-            growth=Growth(
+            growth=Planner(
                 job=job,
                 dataset=self.settings,
                 log=self.log,
                 roles=Roles(models={"subject": tuple(self.prices)}, replicates=1),
-                start=Start(planning=await self.log.planning(), must_catch_up=False),
+                start=PlanStart(
+                    planning=await self.log.planning(), must_catch_up=False
+                ),
             ),
             tell=lambda _: None,
             reask=self.settings.reask,

@@ -7,22 +7,29 @@ from dataclasses import replace
 
 import pytest
 
+from runner.clients.wire import encode_embed, encode_messages, encode_rerank
+from runner.clients.wire_openai import encode_chat, encode_responses
+from runner.clients.wire_shared import skeleton
 from runner.errors import UsageError
+from runner.job import Task
+from runner.messages import (
+    NOTHING_SET,
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Parameters,
+    RerankRequest,
+    TextPart,
+)
+from runner.model_terms import USUAL_ROOM, terms_of
 from runner.options import options_from, toml_of
-from runner.parameters import NOTHING_SET, Parameters
-from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
-from runner.task import Task
-from runner.terms import USUAL_ROOM, terms_of
 from runner.testing import ToyJob, ToySettings
-from runner.wire import encode_chat, encode_embed, encode_rerank, skeleton
-from runner.wire.anthropic import encode_messages
-from runner.wire.responses import encode_responses
 
 PIN = {"provider": {"order": ["Together"], "allow_fallbacks": False}}
 TEMPLATE = {"chat_template_kwargs": {"enable_thinking": False}}
 
 REQUEST = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="Which?"),)),), max_tokens=9
+    messages=(Message(role="user", parts=(TextPart(text="Which?"),)),), max_tokens=9
 )
 TASK = Task(number=1, stage="extract", key="k1", model="m", replicate=1)
 

@@ -8,8 +8,8 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.job import Answer, Task, TaskSpec
 from runner.plan import BLOCK, Roles, first_stage, follow_ups, numbered
-from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
 from store.task import PlannedTask
 from tests.runner.rows import task_row

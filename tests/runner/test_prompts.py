@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import DatasetError
+from runner.messages import TextPart
 from runner.prompts import Placeholder, PromptBlock, PromptBook, PromptCatalog, written
-from runner.request import Part
 
 PAPER = Placeholder(name="paper", meaning="the paper, between marks", needed=True)
 YEAR = Placeholder(name="year", meaning="of publication")
@@ -77,14 +77,14 @@ def test_a_file_replaces_what_it_names_and_nothing_else(
 def test_a_part_of_a_message_ends_after_a_value_that_is_one() -> None:
     book = PromptBook(texts={"a.system": "", "a.user": "Read {paper}\nOf {year}: {x}"})
     (user,) = book.messages(
-        "a", paper=Part(text="P {year}", cache=True), year="1999", x="{paper}"
+        "a", paper=TextPart(text="P {year}", cache=True), year="1999", x="{paper}"
     )
     assert user.parts == (
-        Part(text="Read P {year}", cache=True),
-        Part(text="\nOf 1999: {paper}"),
+        TextPart(text="Read P {year}", cache=True),
+        TextPart(text="\nOf 1999: {paper}"),
     )
     with_system = PromptBook(texts={"a.system": "Be {kind}.", "a.user": "{paper}"})
-    system, _ = with_system.messages("a", paper=Part(text="P"), kind="kind")
+    system, _ = with_system.messages("a", paper=TextPart(text="P"), kind="kind")
     assert (system.role, system.text) == ("system", "Be kind.")
 
 

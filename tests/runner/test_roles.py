@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from runner.cli.import_ import ImportSummary, census
 from runner.errors import UsageError
-from runner.job import ImportedAnswer, Job
+from runner.job import Answer, ImportedAnswer, Job, Task, TaskSpec
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups
-from runner.records.importing import Census, census
 from runner.roles import assigned, fixed, remarks
-from runner.task import Answer, Task, TaskSpec
-from runner.testing import ToyJob
-from runner.testing_roles import PanelJob
-from runner.work import Work
+from runner.testing import PanelJob, ToyJob
+from runner.workload import Workload
 from store.task import PlannedTask, TaskRow
 from tests.runner.rows import task_row
 
@@ -28,8 +26,8 @@ ROLES = Roles(
 )
 
 
-def _work(job: Job) -> Work:
-    return Work(
+def _work(job: Job) -> Workload:
+    return Workload(
         job=job, settings=job.Settings(), dataset=None, inputs=[], code_sha256="0"
     )
 
@@ -169,6 +167,6 @@ def test_a_judge_that_answered_elsewhere_is_no_subject() -> None:
         ImportedAnswer(spec=TaskSpec(stage=stage, key="i0"), model=model, replicate=1)
         for stage, model in (("answer", "b"), ("judge", "j"), ("answer", "a"))
     ]
-    assert census(PanelJob(), answers) == Census(
+    assert census(PanelJob(), answers) == ImportSummary(
         models=("b", "a"), replicates=1, answers=3
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.shuffled import shuffled
-from runner.task import TaskSpec
+from runner.job import TaskSpec
+from runner.plan import shuffled
 
 KEYS = st.lists(
     st.from_regex(r"[a-z]{1,3}([/:#][a-z]{1,2})?", fullmatch=True), unique=True

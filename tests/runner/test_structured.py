@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from runner.engine.reask import reask_messages
-from runner.reply import ParseFailure, Reply
+from runner.engine.attempt_events import reask_messages
+from runner.messages import ParseFailure, Reply
 from runner.structured import read_object, schema_of
 
 

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from runner.typeset import PAGE_ROWS, Cell, Column, Sheet, shown, typeset
+from runner.typeset import PAGE_ROWS, PrintCell, PrintColumn, PrintTable, shown, typeset
 from tests.latex import assert_compiles
 
-TABLE = Sheet(
+TABLE = PrintTable(
     title="Screening of 375 records",
     columns=(
-        Column(name="Metric"),
-        Column(name="Better"),
-        Column(name="value", kind="number", group="gpt_4"),
-        Column(name="95% interval", kind="interval", group="gpt_4"),
-        Column(name="n", kind="number"),
-        Column(name="Change", kind="change"),
-        Column(name="Key", kind="key"),
+        PrintColumn(name="Metric"),
+        PrintColumn(name="Better"),
+        PrintColumn(name="value", kind="number", group="gpt_4"),
+        PrintColumn(name="95% interval", kind="interval", group="gpt_4"),
+        PrintColumn(name="n", kind="number"),
+        PrintColumn(name="Change", kind="change"),
+        PrintColumn(name="Key", kind="key"),
     ),
     rows=(
         ("Sensitivity", "higher", 0.93333, (0.88, 0.98), 1111, -0.01, "all.s"),
@@ -93,13 +93,13 @@ HOSTILE = (
 
 
 def test_text_from_outside_is_text_in_every_form(tmp_path: Path) -> None:
-    rows: tuple[tuple[Cell, ...], ...] = tuple((x, 0.5, x) for x in HOSTILE)
-    table = Sheet(
+    rows: tuple[tuple[PrintCell, ...], ...] = tuple((x, 0.5, x) for x in HOSTILE)
+    table = PrintTable(
         title=" ".join(HOSTILE),
         columns=(
-            Column(name=HOSTILE[3]),
-            Column(name="v", kind="number", group=HOSTILE[2]),
-            Column(name=HOSTILE[4], kind="key"),
+            PrintColumn(name=HOSTILE[3]),
+            PrintColumn(name="v", kind="number", group=HOSTILE[2]),
+            PrintColumn(name=HOSTILE[4], kind="key"),
         ),
         rows=rows,
         note=HOSTILE[2],
@@ -117,12 +117,12 @@ def test_text_from_outside_is_text_in_every_form(tmp_path: Path) -> None:
 
 def test_numbers_of_all_sizes_set(tmp_path: Path) -> None:
     values = (1e-7, 0.5, -12.25, 1234.5, 10**7, None, 0.0, -0.0)
-    table = Sheet(
+    table = PrintTable(
         title="Sizes",
         columns=(
-            Column(name="v", kind="number"),
-            Column(name="ends", kind="interval"),
-            Column(name="change", kind="changes"),
+            PrintColumn(name="v", kind="number"),
+            PrintColumn(name="ends", kind="interval"),
+            PrintColumn(name="change", kind="changes"),
         ),
         rows=tuple(
             (v, None if v is None else (v, v), None if v is None else (-v, v))
@@ -139,14 +139,14 @@ def test_numbers_of_all_sizes_set(tmp_path: Path) -> None:
 def test_a_long_table_breaks_over_pages_and_a_wide_one_is_scaled(
     tmp_path: Path,
 ) -> None:
-    long = Sheet(
+    long = PrintTable(
         title="Long",
-        columns=(Column(name="name"), Column(name="v", kind="number")),
+        columns=(PrintColumn(name="name"), PrintColumn(name="v", kind="number")),
         rows=tuple(("word " * 12, at / 7) for at in range(PAGE_ROWS + 1)),
     )
-    wide = Sheet(
+    wide = PrintTable(
         title="Wide",
-        columns=tuple(Column(name=f"column {at}") for at in range(20)),
+        columns=tuple(PrintColumn(name=f"column {at}") for at in range(20)),
         rows=(tuple("cell" for _ in range(20)),),
     )
     made = typeset([long, wide], "latex")
@@ -158,8 +158,10 @@ def test_a_long_table_breaks_over_pages_and_a_wide_one_is_scaled(
 
 
 def test_a_table_without_rows_is_one(tmp_path: Path) -> None:
-    empty = Sheet(
-        title="", columns=(Column(name="a"), Column(name="b", kind="number")), rows=()
+    empty = PrintTable(
+        title="",
+        columns=(PrintColumn(name="a"), PrintColumn(name="b", kind="number")),
+        rows=(),
     )
     assert typeset([empty], "text") == "a  b"
     assert_compiles(typeset([empty], "latex"), tmp_path)

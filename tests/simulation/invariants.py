@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from runner.limits.bucket import MINUTE_S
+from runner.clients.wire import decode_reply
 from runner.limits.limiter import BRIEF_S
-from runner.wire import decode_reply
+from runner.limits.rate_limits import MINUTE_S
 from store.events import AttemptAnswered, RecordedEvent
 from store.task import TaskRow, TaskState
 from tests.simulation.broken import Broken

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runner.request import ChatRequest, Message, Part
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ChatRequest, Message, TextPart
 from runner.testing import ToyJob, ToySettings
 
 LONGEST = 600
@@ -21,7 +21,7 @@ class VariedJob(ToyJob):
         request = super().request(dataset, task)
         name = f"{request.messages[0].text} {task.model} {task.replicate} "
         filling = "x" * (sum(name.encode()) % LONGEST)
-        part = Part(text=name + filling)
+        part = TextPart(text=name + filling)
         return replace(request, messages=(Message(role="user", parts=(part,)),))
 
     def follow_up(

@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from runner.control import cancelling, ending
-from runner.control.effects import Act, Done, Effects, Target, _reopened_already
-from runner.control.listen import Listener
+from runner.run import end
+from runner.run.control import (
+    Act,
+    CommandResult,
+    Effects,
+    Listener,
+    LiveRun,
+    _reopened_already,
+)
 from store.control import Command
 from store.events import TasksReopened
 from store.log.interface import Log
@@ -60,8 +66,8 @@ class SimulatedListener(Listener):
     async def _poll(self, effects: Effects, found: str | None) -> None:
         await super()._poll({**effects, "retry": self._retry}, found)
 
-    def _retry(self, command: Command, run: Target) -> Act:
-        async def act() -> Done:
+    def _retry(self, command: Command, run: LiveRun) -> Act:
+        async def act() -> CommandResult:
             count = after = 0
             if command.id in run.begun:
                 count, after = await _reopened_already(command.id, run.log)
@@ -73,7 +79,7 @@ class SimulatedListener(Listener):
                 self.is_late = not self._on_reopened(page)
                 run.driver.reopened()
                 count, after = count + len(page), page[-1]
-            return Done(said=f"{count} tasks reopened")
+            return CommandResult(said=f"{count} tasks reopened")
 
         return act
 
@@ -98,7 +104,7 @@ def _is_named(command: Command, row: TaskRow) -> bool:
 def reading(disk: Disk) -> Iterator[None]:
     """Let the ends of processes read how the run stands from *disk*."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (ending, cancelling):
+        for module in (end, end):
             patch.setattr(module, "open_reader", lambda _: nullcontext(disk))
             patch.setattr(module, "status", lambda disk: disk.standing())
         yield

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from runner.reply import ParseFailure, Reply
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ParseFailure, Reply
 from runner.testing import ToySettings
 from store.task import TaskState
 from tests.simulation.job import VariedJob

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from runner.control.cancelling import REASON
+from runner.run.end import REASON
 from store.control import Command
 from store.task import pico
 from tests.simulation.loop import SimulatedClock, SimulatedLoop

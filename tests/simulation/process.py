@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.control.effects import lifts
-from runner.control.ending import Ending
-from runner.engine.abandoned import abandoned
+from runner.engine.attempt_events import abandoned_attempts
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint
 from runner.money.budget import Budget
 from runner.plan import Roles
+from runner.run.control import lifts
+from runner.run.end import RunEnding
 from runner.testing import ToySettings
 from store.control import Command
 from store.events import RunResumed, RunStarted
@@ -122,7 +122,7 @@ class Process:
         )
         async with listener.listening():
             outcome = await driver.run()
-        end = Ending(
+        end = RunEnding(
             folder=NOWHERE,
             log=self.log,
             clock=self._clock,
@@ -141,7 +141,7 @@ class Process:
             return
         before = self._disk.standing()
         cap_usd = orders.budget_usd or before.money.cap_usd
-        unknown = await abandoned(log, hold=orders.holds)
+        unknown = await abandoned_attempts(log, hold=orders.holds)
         if unknown is not None:
             await self._check_unknown([task for task, _ in unknown.attempts])
             await log.append(unknown)
@@ -170,15 +170,15 @@ class Process:
             ),
         )
 
-    async def _new_growth(self) -> Growth:
+    async def _new_growth(self) -> Planner:
         scenario = self._scenario
         models = tuple(lane.model for lane in scenario.lanes)
-        return Growth(
+        return Planner(
             job=self._job,
             dataset=self._settings,
             log=self.log,
             roles=Roles(models={"subject": models}, replicates=scenario.replicates),
-            start=Start(
+            start=PlanStart(
                 planning=await self.log.planning(), must_catch_up=self._orders.rereads
             ),
         )
@@ -187,9 +187,9 @@ class Process:
     def _settings(self) -> ToySettings:
         return ToySettings(items=self._scenario.items, words=self._scenario.words)
 
-    def _parts(self, growth: Growth) -> Parts:
+    def _parts(self, growth: Planner) -> EngineConfig:
         scenario = self._scenario
-        return Parts(
+        return EngineConfig(
             job=self._job,
             dataset=self._settings,
             log=self.log,

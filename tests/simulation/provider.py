@@ -13,17 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runner import errors as e
-from runner.clients.client import Call, ClientStatistics, Received
-from runner.clients.http_refusal import refusal
-from runner.clients.tally import Tally
-from runner.engine.retry import RULES
+from runner.clients.client import Call, ClientStatistics, ClientTally, Received
+from runner.clients.refusals import refusal
+from runner.clients.wire import decode_reply
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.engine.failure_policy import RETRY_RULES
+from runner.messages import ChatRequest, Reply, Usage
 from runner.money.prices import cost_pico
-from runner.reply import Reply, Usage
-from runner.request import ChatRequest
-from runner.simulate.limits import Limits as ServerLimits
-from runner.simulate.limits import retry_after
-from runner.simulate.options import SimulateOptions
-from runner.wire import OPENAI_CHAT, decode_reply, encode_reply
+from runner.simulate.options import SimulatedLimits as ServerLimits
+from runner.simulate.options import SimulateOptions, retry_after
 from store.task import pico
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk
@@ -272,7 +270,7 @@ class Provider:
 
 def _bearable(error: type[e.AttemptError]) -> int:
     """Failures of a class that a task survives; a wrong key never is its fault."""
-    rule = RULES[error]
+    rule = RETRY_RULES[error]
     return MOST_FAULTS if rule.stops_endpoint else rule.tries - 1
 
 
@@ -291,7 +289,7 @@ class SimulatedClient:
     endpoint: str
     process: int
     disk: Disk
-    tally: Tally = field(default_factory=Tally)
+    tally: ClientTally = field(default_factory=ClientTally)
 
     async def call(self, call: Call) -> Received:
         """Send one attempt."""

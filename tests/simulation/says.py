@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runner.reply import Reply
-from runner.simulate.chance import Chance
+from runner.messages import Reply
+from runner.simulate.options import Chance
 
 Identity: TypeAlias = tuple[str, str, str, int]
 """Stage, key, model and replicate."""

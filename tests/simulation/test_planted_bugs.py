@@ -11,9 +11,9 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call, Received
 from runner.engine.attempts import Attempts
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
-from runner.engine.parts import Parts
-from runner.engine.scheduler import Scheduler, Step
+from runner.engine.scheduler import Scheduler, SchedulerStep
 from runner.limits.limiter import Limiter
 from runner.money.budget import Budget
 from store.testing import MemoryLog
@@ -117,7 +117,7 @@ def test_a_retry_that_nobody_is_woken_for_is_found(
 ) -> None:
     step = Scheduler.step
 
-    def forgetful(self: Scheduler, now: float) -> Step:
+    def forgetful(self: Scheduler, now: float) -> SchedulerStep:
         return replace(step(self, now), wake_at=None)
 
     monkeypatch.setattr(Scheduler, "step", forgetful)
@@ -129,7 +129,7 @@ def test_a_freed_slot_that_nobody_is_told_of_is_found(
 ) -> None:
     init = Attempts.__init__
 
-    def deaf(self: Attempts, parts: Parts, _wake: Callable[[], None]) -> None:
+    def deaf(self: Attempts, parts: EngineConfig, _wake: Callable[[], None]) -> None:
         init(self, parts, lambda: None)
 
     monkeypatch.setattr(Attempts, "__init__", deaf)

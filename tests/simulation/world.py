@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from runner import plan
-from runner.engine import growth
-from runner.engine.lane import Lane
+from runner.engine import planner
+from runner.engine.model_queue import ModelQueue
 from store.events import RecordedEvent
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
@@ -263,10 +263,10 @@ class World:
 def _sizes(sizes: Sizes) -> Iterator[None]:
     """The engine's own sizes for the time of one run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growth, "PAGE", sizes.page)
+        patch.setattr(planner, "PAGE", sizes.page)
         patch.setattr(plan, "BLOCK", sizes.block)
-        patch.setattr(Lane, "window", sizes.window)
-        patch.setattr(Lane, "most_unsettled", sizes.unsettled)
+        patch.setattr(ModelQueue, "window", sizes.window)
+        patch.setattr(ModelQueue, "most_unsettled", sizes.unsettled)
         yield
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.foretold import forecast_json, forecast_lines
-from runner.cli.stand import status_json
+from runner.cli.status import forecast_json, forecast_lines, status_json
 from store.database import open_reader
 from store.read.live import LiveStatus, MinuteRow, is_working, live_status
 from store.read.status import Heartbeat

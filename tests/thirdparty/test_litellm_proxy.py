@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runner.simulate.ledger import LedgerLine
+from runner.simulate.billing import LedgerLine
 from tests.conformance.logs import calls_in
 from tests.processes import siftlog, simulated, status
 from tests.thirdparty import litellm_proxy

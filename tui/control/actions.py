@@ -82,7 +82,7 @@ class CommandChoice:
     """One request that can be made, up to what is still to be typed."""
 
     words: str
-    kind: str  #: of `runner.control.effects`
+    kind: str  #: of `runner.run.control`
     payload: Payload = field(default_factory=dict)
     field: Field | None = None
     told: str | None = None  #: what it comes to, where no figures are needed for that

@@ -40,7 +40,7 @@ class CommandSender(Protocol):
         """Append one request; the id that its answers will name.
 
         Args:
-            kind: of `runner.control.effects`.
+            kind: of `runner.run.control`.
             payload: what it names.
             expected_state: refused if the run is in another state by then.
 

@@ -1,6 +1,6 @@
 """Formats figures: short, of one width, `-` where nothing is known.
 
-The verbs print sentences and have figures of their own (`runner/cli/figures.py`); a
+The verbs print sentences and have figures of their own (`runner/cli/console.py`); a
 screen has columns, whose figures must not change their width with every second.
 """
 

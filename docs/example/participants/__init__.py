@@ -9,11 +9,9 @@ from pydantic import BaseModel, Field
 from jobs.metrics import ratio, wilson
 from jobs.noticed import Noticed
 from jobs.rows.files import read_jsonl
-from runner.job import Answers, InputFile, Stage
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest, Message, Part
+from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
+from runner.messages import ChatRequest, Message, ParseFailure, Part, Reply
 from runner.scorecard import Metric, Scorecard, Verdict
-from runner.task import Answer, Task, TaskSpec
 
 ASK = "How many people did this trial enrol? Answer with one number only.\n\n"
 Trials = Mapping[str, tuple[str, int]]  # abstract and truth, by id

@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.measuring.results import Results
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.gate import STATES
 from jobs.metrics.trec import qrels_lines, run_lines
-from runner.scorecard import Artifact, Cell, Detail, Line, Row, Table
+from runner.scorecard import Artifact, Cell, Detail, StreamedLine, StreamedRow, Table
 
 SEPARATOR = "|"
 """Between ids in one cell, and between post and criterion in a trec query id."""
@@ -70,21 +70,21 @@ class LongFiles:
         for model, own in self.results.models.items():
             names = self._places.all(model, "per_query")
             for cells in rows(per_query(own.block)):
-                yield from (Row(table=name, cells=cells) for name in names)
+                yield from (StreamedRow(table=name, cells=cells) for name in names)
             if own.block.prediction.lists:
                 yield from self._lists(model, own.block)
             if (decided := chosen_decision(own.block)) is not None:
                 for cells in _post_rows(own.block, decided):
-                    yield Row(table=self._tables[model], cells=cells)
+                    yield StreamedRow(table=self._tables[model], cells=cells)
 
-    def _qrels(self) -> Iterator[Line]:
+    def _qrels(self) -> Iterator[StreamedLine]:
         queries = self.results.sheet.queries
         if queries.gold is None:
             return
         for i in np.flatnonzero(queries.y == 1).tolist():
             judged = {_qid(*_ids(self.results, i)): dict.fromkeys(queries.gold[i], 1.0)}
             for line in qrels_lines(judged, escape_ids=True):
-                yield Line(artifact="qrels.txt", text=line)
+                yield StreamedLine(artifact="qrels.txt", text=line)
 
     def _lists(self, model: str, block: Block) -> Iterator[Detail]:
         """Every list in three forms: ours, with all lists in a row, and trec's."""
@@ -109,13 +109,13 @@ class LongFiles:
                     "sent_uids": list(uids),
                 }
                 text = json.dumps(fields, ensure_ascii=False) + "\n"
-                yield Line(artifact=jsonl[step], text=text)
+                yield StreamedLine(artifact=jsonl[step], text=text)
                 own = {_qid(post, criterion): uids}
                 text = "".join(run_lines(own, step, escape_ids=True))
-                yield Line(artifact=runs[step], text=text)
+                yield StreamedLine(artifact=runs[step], text=text)
             # without it, a blank in gold_ids would say that there is no evidence
             cells.append(int(queries.y[i] != UNKNOWN))
-            yield Row(table=table, cells=tuple(cells))
+            yield StreamedRow(table=table, cells=tuple(cells))
 
 
 def _rankings(block: Block) -> dict[str, str]:

@@ -15,8 +15,16 @@ from jobs.evidence_retrieval.asking.lexical import content_words, matches, state
 from jobs.evidence_retrieval.stages.ordering import ranked
 from jobs.hashed import hashed
 from jobs.marks import blocks
-from runner.reply import Content, Ranked, Ranking, Vectors
-from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
+from runner.messages import (
+    ChatRequest,
+    Content,
+    EmbedRequest,
+    RankedDocument,
+    Ranking,
+    Request,
+    RerankRequest,
+    Vectors,
+)
 
 
 def baseline(request: Request) -> Content:
@@ -63,7 +71,9 @@ def _ranking(request: RerankRequest) -> Ranking:
     shares = matches(request.documents, request.query)
     scores = [math.fsum(each.values()) for each in shares]
     best = ranked(scores)[: request.top_n]
-    return Ranking(results=tuple(Ranked(index=n, score=scores[n]) for n in best))
+    return Ranking(
+        results=tuple(RankedDocument(index=n, score=scores[n]) for n in best)
+    )
 
 
 def _numbered(text: str) -> list[str]:

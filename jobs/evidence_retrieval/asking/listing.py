@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.parsing.values import Ordering
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.ordering import shuffled
-from runner.task import Task
+from runner.job import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

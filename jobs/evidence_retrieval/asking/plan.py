@@ -27,9 +27,9 @@ from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.evidence_retrieval.stages.ordering import ranked
 from jobs.lengths import is_longer
-from runner.estimating.tokens import text_tokens
-from runner.request import Part, Request
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import Request, TextPart
+from runner.money.tokens import text_tokens
 
 
 def wanted(dataset: Dataset) -> frozenset[TaskKind]:
@@ -106,11 +106,11 @@ class _Post:
         self._depth = depth(self._settings, len(self._texts))
 
     @cached_property
-    def _sentences(self) -> Part:
+    def _sentences(self) -> TextPart:
         return prompts.sentences_part(self._texts)
 
     @cached_property
-    def _window(self) -> Part:
+    def _window(self) -> TextPart:
         """The longest window there can be: what is asked must not hang on the order."""
         longest = sorted(self._texts, key=text_tokens, reverse=True)
         window = min(self._settings.rerank_window, self._depth)

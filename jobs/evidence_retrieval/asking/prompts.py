@@ -13,17 +13,17 @@ from collections.abc import Iterable, Sequence
 
 from jobs.evidence_retrieval.dataset import Criterion
 from jobs.marks import block
-from runner.request import Part
+from runner.messages import TextPart
 
 
-def sentences_part(sentences: Iterable[str]) -> Part:
+def sentences_part(sentences: Iterable[str]) -> TextPart:
     """The sentences of a post; a provider's cache may end after them."""
-    return Part(text=block("sentences", _numbered(sentences)), cache=True)
+    return TextPart(text=block("sentences", _numbered(sentences)), cache=True)
 
 
-def candidates_part(sentences: Iterable[str]) -> Part:
+def candidates_part(sentences: Iterable[str]) -> TextPart:
     """The sentences that are to be ordered."""
-    return Part(text=block("candidates", _numbered(sentences)))
+    return TextPart(text=block("candidates", _numbered(sentences)))
 
 
 def criterion_block(criterion: Criterion) -> str:

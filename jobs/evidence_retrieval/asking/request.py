@@ -8,14 +8,8 @@ from jobs.chat import chat
 from jobs.evidence_retrieval.asking import prompts, schemas
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
-from runner.request import (
-    ChatRequest,
-    EmbedRequest,
-    Part,
-    Request,
-    RerankRequest,
-)
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest, TextPart
 
 
 def request(dataset: Dataset, task: Task) -> Request:
@@ -64,7 +58,7 @@ def texts(post: Post) -> tuple[str, ...]:
     return tuple(sentence.text for sentence in post.sentences)
 
 
-def assess(dataset: Dataset, sentences: Part, criterion: Criterion) -> ChatRequest:
+def assess(dataset: Dataset, sentences: TextPart, criterion: Criterion) -> ChatRequest:
     """Is there evidence for one criterion, and where?"""
     asked = dataset.prompts.messages(
         "assess.query",
@@ -75,7 +69,7 @@ def assess(dataset: Dataset, sentences: Part, criterion: Criterion) -> ChatReque
 
 
 def assess_post(
-    dataset: Dataset, sentences: Part, criteria: Sequence[Criterion]
+    dataset: Dataset, sentences: TextPart, criteria: Sequence[Criterion]
 ) -> ChatRequest:
     """The same for all criteria at once, with as many tokens as they have alone."""
     asked = dataset.prompts.messages(
@@ -85,7 +79,7 @@ def assess_post(
     return chat(dataset.settings, asked, schemas.ASSESS_POST, max_tokens=most)
 
 
-def rerank(dataset: Dataset, candidates: Part, criterion: Criterion) -> ChatRequest:
+def rerank(dataset: Dataset, candidates: TextPart, criterion: Criterion) -> ChatRequest:
     """In which order are the candidates?"""
     asked = dataset.prompts.messages(
         "rerank",

@@ -12,9 +12,9 @@ from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.run import item
 from jobs.quoted import quoted
-from runner.estimating.tokens import prompt_tokens
-from runner.request import ChatRequest, EmbedRequest, Request, RerankRequest
-from runner.task import Task, TaskSpec
+from runner.job import Task, TaskSpec
+from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest
+from runner.money.tokens import prompt_tokens
 
 
 def prompt_lines(dataset: Dataset, query: Query) -> Iterator[str]:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from jobs.columns import (
-    WIDTH,
-    cut,
-    hanging,
-    one_line,
-    words,
-)
+from jobs.columns import WIDTH, cut, hanging, one_line, words
 from jobs.counted import counted
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.listing import listing
@@ -26,9 +20,9 @@ from jobs.evidence_retrieval.parsing.values import (
 )
 from jobs.evidence_retrieval.reading import PARSERS
 from jobs.quoted import quoted
-from runner.reply import ParseFailure
-from runner.task import Answer, Task
-from runner.wire import skeleton
+from runner.clients.wire_shared import skeleton
+from runner.job import Answer, Task
+from runner.messages import ParseFailure
 
 HASH_LENGTH = 16
 """Digits that are shown of a prompt's hash; enough to tell the prompts of a run."""

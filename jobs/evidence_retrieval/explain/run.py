@@ -16,8 +16,7 @@ from jobs.evidence_retrieval.queries import FoldGate, Predictions
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.sheet import sheet_of
 from jobs.some_answers import SomeAnswers
-from runner.job import Answers
-from runner.task import Answer, Task
+from runner.job import Answer, Answers, Task
 
 _ROLES = {stage.name: stage.role for stage in STAGES}
 

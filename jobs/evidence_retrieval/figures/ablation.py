@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jobs.evidence_retrieval.figures.shown import Model, Shown, with_ends
 from jobs.evidence_retrieval.measuring.ablation import Step
-from runner.figure import Axis, Figure, Panel, Points, Rule
+from runner.scorecard import Axis, Figure, Panel, Points, ReferenceLine
 
 COMPARED: Mapping[str, str] = {
     "ndcg": "nDCG@10",
@@ -106,7 +106,7 @@ def _differences(
         x=Axis(label="difference to the one before"),
         # the rows are those of the panel on the left
         y=Axis(names=("",) * len(configs)),
-        marks=(Rule(way="vertical", at=0), *marks),
+        marks=(ReferenceLine(way="vertical", at=0), *marks),
     )
 
 

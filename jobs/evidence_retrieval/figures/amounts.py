@@ -9,8 +9,16 @@ from jobs.evidence_retrieval.measuring.curves import k_by_state as counted
 from jobs.evidence_retrieval.measuring.curves import states_by_fold
 from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.gate import STATES
-from runner.figure import Axis, Figure, Histogram, Line, Panel, Points, Stack
-from runner.scorecard import Metric
+from runner.scorecard import (
+    Axis,
+    Figure,
+    Histogram,
+    LineSeries,
+    Metric,
+    Panel,
+    Points,
+    Stack,
+)
 
 
 def k_by_state(shown: Shown) -> Figure | None:
@@ -89,7 +97,7 @@ def gamma_sweep(shown: Shown) -> Figure | None:
 
 
 def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | None:
-    marks: list[Line | Points] = []
+    marks: list[LineSeries | Points] = []
     most = 1.0  # shares have one scale, so that they compare
     for model in models:
         own: dict[float, Metric] = {
@@ -101,7 +109,9 @@ def _swept(path: str, gammas: Sequence[float], models: list[Model]) -> Panel | N
             x = tuple(map(gammas.index, own))
             y = tuple(each.value for each in own.values())
             marks += [
-                Line(x=x, y=y, marked=True, label=model.name, series=model.series),
+                LineSeries(
+                    x=x, y=y, marked=True, label=model.name, series=model.series
+                ),
                 Points(
                     x=x,
                     y=y,

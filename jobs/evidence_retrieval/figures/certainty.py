@@ -7,7 +7,7 @@ from jobs.evidence_retrieval.measuring.curves import bins, risk
 from jobs.figures.curves import thinned
 from jobs.figures.models import SIDE_BY_SIDE
 from jobs.figures.reliability import Stated, Words, panels
-from runner.figure import Axis, Figure, Line, Panel
+from runner.scorecard import Axis, Figure, LineSeries, Panel
 
 
 def reliability(shown: Shown) -> Figure | None:
@@ -50,7 +50,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
         some = thinned(len(own.risk))
         area = model.column.by_path()["aurc"].value
         lines.append(
-            Line(
+            LineSeries(
                 x=numbers(own.coverage[some]),
                 y=numbers(own.risk[some]),
                 marked=len(own.risk) == 1,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from jobs.evidence_retrieval.figures.shown import Shown
 from jobs.evidence_retrieval.measuring.criteria import FEW_POSITIVES
-from runner.figure import Axis, Bars, Figure, Panel, Rule
-from runner.scorecard import Metric
+from runner.scorecard import Axis, Bars, Figure, Metric, Panel, ReferenceLine
 
 MOST_CRITERIA = 16
 """Side by side; the tables hold all."""
@@ -18,14 +17,14 @@ MOST_CRITERIA = 16
 class _Measured:
     path: str
     label: str
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ReferenceLine, ...] = ()
 
 
 PANELS = (
     _Measured(
         path="auroc",
         label="AUROC",
-        rules=(Rule(way="horizontal", at=0.5, label="AUROC by chance"),),
+        rules=(ReferenceLine(way="horizontal", at=0.5, label="AUROC by chance"),),
     ),
     _Measured(path="ndcg@10", label="nDCG@10"),
     _Measured(path="evidence_recall@K", label="evidence recall@K"),

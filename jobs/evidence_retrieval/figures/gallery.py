@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.figures.separation import separations
 from jobs.evidence_retrieval.figures.shown import shown
 from jobs.evidence_retrieval.measuring.results import Results
 from jobs.figures.gallery import drawn
-from runner.figure import FailedFigure, Figure
+from runner.scorecard import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)

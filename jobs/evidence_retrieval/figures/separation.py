@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from jobs.evidence_retrieval.figures.shown import Model, Shown, numbers
 from jobs.evidence_retrieval.measuring.curves import Operating, Separation, separation
-from runner.figure import Axis, Band, Figure, Line, Mark, Panel, Points, Rule
+from runner.scorecard import (
+    Axis,
+    Band,
+    Figure,
+    LineSeries,
+    Mark,
+    Panel,
+    Points,
+    ReferenceLine,
+)
 
 BY_FOLD = " (off the curve where folds have thresholds of their own)"
 """How a caption speaks of a point that no single threshold has."""
@@ -28,12 +37,12 @@ _Found = Sequence[tuple[Model, Separation]]
 
 
 def _roc(found: _Found, shown: Shown) -> Figure:
-    marks: list[Mark] = [Rule(way="diagonal", label="chance")]
+    marks: list[Mark] = [ReferenceLine(way="diagonal", label="chance")]
     for model, curves in found:
         band = curves.roc_band
         marks += [
             Band(x=band.x, lo=band.lo, hi=band.hi, series=model.series),
-            Line(
+            LineSeries(
                 x=numbers(curves.fpr),
                 y=numbers(curves.tpr),
                 label=_label(model, "auroc", "AUROC"),
@@ -61,13 +70,13 @@ def _roc(found: _Found, shown: Shown) -> Figure:
 
 def _precision_recall(found: _Found, shown: Shown) -> Figure:
     marks: list[Mark] = [
-        Rule(way="horizontal", at=at, label=f"share with evidence: {at:.3f}")
+        ReferenceLine(way="horizontal", at=at, label=f"share with evidence: {at:.3f}")
         for at in dict.fromkeys(curves.prevalence for _, curves in found)
     ]
     for model, curves in found:
         recall, precision = numbers(curves.recall), numbers(curves.precision)
         marks += [
-            Line(
+            LineSeries(
                 # a threshold's precision holds for the recall that it adds
                 x=(0.0, *recall),
                 y=(*precision, precision[-1]),

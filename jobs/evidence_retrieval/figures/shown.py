@@ -11,8 +11,7 @@ import numpy as np
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.figures import models as figures
 from jobs.metrics.columns import Floats
-from runner.figure import Numbers, Points
-from runner.scorecard import Metric
+from runner.scorecard import Metric, Numbers, Points
 
 Model: TypeAlias = figures.Model[ModelResults]
 """One of the models that are shown."""

@@ -16,11 +16,7 @@ from jobs.evidence_retrieval.importing.given import (
     encode,
 )
 from jobs.evidence_retrieval.importing.joining import Reading, joined
-from jobs.evidence_retrieval.importing.lists import (
-    LIST_SUFFIX,
-    is_lists,
-    read_lists,
-)
+from jobs.evidence_retrieval.importing.lists import LIST_SUFFIX, is_lists, read_lists
 from jobs.evidence_retrieval.importing.predictions import (
     LABEL,
     OPTIONAL,
@@ -46,8 +42,7 @@ from jobs.noticed import Noticed
 from jobs.rows.files import csv_columns, holds_objects
 from jobs.rows.mapping import ColumnMap, column_map, found_words, is_field
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 MODEL = "imported"
 """Whose work it is where nothing names a model."""

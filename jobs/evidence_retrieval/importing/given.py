@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from jobs.evidence_retrieval.dataset import Dataset
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import Task, guarded
+from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
-from runner.task import Task
 
 CONFIG = "given"
 """Of work made elsewhere nobody knows the configuration."""

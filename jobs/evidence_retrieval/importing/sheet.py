@@ -24,15 +24,11 @@ from jobs.evidence_retrieval.importing.given import (
 )
 from jobs.evidence_retrieval.importing.leaks import given_leaks
 from jobs.evidence_retrieval.inputs.criteria import natural_order
-from jobs.evidence_retrieval.queries import (
-    Queries,
-    Sheet,
-)
+from jobs.evidence_retrieval.queries import Queries, Sheet
 from jobs.metrics.columns import Ints
 from jobs.noticed import Noticed
 from runner.errors import DatasetError
-from runner.job import Answers
-from runner.task import Task
+from runner.job import Answers, Task
 
 
 def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:

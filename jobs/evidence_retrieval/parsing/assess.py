@@ -15,8 +15,8 @@ from jobs.evidence_retrieval.parsing.numbers import (
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.json_scan import Object
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 MOST = 100
 """The highest relevance."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from jobs.evidence_retrieval.parsing.values import EndpointScores
-from runner.faults import guarded
-from runner.reply import ParseFailure, Ranking
+from runner.job import guarded
+from runner.messages import ParseFailure, Ranking
 
 
 @guarded

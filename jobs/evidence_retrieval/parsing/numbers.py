@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 
 # four digits of an exponent are beyond any double, and decimals hold them
 _DECIMAL = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,4})?"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from jobs.json_scan import Object, objects, whole_object
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 

@@ -11,8 +11,8 @@ from jobs.evidence_retrieval.parsing.numbers import read_place
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Ordering
 from jobs.json_scan import arrays
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jobs.cosines import Floats
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jobs.evidence_retrieval.parsing.values import PostVectors
-from runner.faults import guarded
-from runner.reply import FLOAT_BYTES, ParseFailure, Vectors
+from runner.job import guarded
+from runner.messages import FLOAT_BYTES, ParseFailure, Vectors
 
 BAD = ParseFailure(reason="bad_vectors")
 

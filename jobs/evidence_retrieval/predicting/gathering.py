@@ -24,16 +24,11 @@ from jobs.evidence_retrieval.parsing.values import (
     PostAssessment,
     PostVectors,
 )
-from jobs.evidence_retrieval.predicting.outputs import (
-    Cosines,
-    Outputs,
-    SubjectOutputs,
-)
+from jobs.evidence_retrieval.predicting.outputs import Cosines, Outputs, SubjectOutputs
 from jobs.evidence_retrieval.reading import PARSERS, STAGES
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
-from runner.job import Answers
-from runner.reply import ParseFailure
-from runner.task import Answer, Task
+from runner.job import Answer, Answers, Task
+from runner.messages import ParseFailure
 
 _ROLES = {stage.name: stage.role for stage in STAGES}
 

@@ -26,10 +26,9 @@ from jobs.evidence_retrieval.predicting.gathering import Planned
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, Sheet
 from jobs.evidence_retrieval.reading import PARSERS
 from jobs.metrics.gate import STATES
-from runner.job import Answers
-from runner.reply import AnyReply, ParseFailure
+from runner.job import Answer, Answers, Task
+from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import Verdict
-from runner.task import Answer, Task
 
 EVIDENCE, NO_EVIDENCE = "evidence", "no evidence"
 

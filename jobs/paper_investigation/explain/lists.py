@@ -12,7 +12,7 @@ from jobs.paper_investigation.grounding import ground
 from jobs.paper_investigation.marking.paper import MarkedPaper
 from jobs.paper_investigation.parsing import VariantList
 from jobs.quoted import quoted
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 
 _IN_TEXT = {True: "in the text", False: "not in the text", None: ""}
 

@@ -17,8 +17,7 @@ from jobs.paper_investigation.marking.families import record_of
 from jobs.paper_investigation.marking.lenses import Lens
 from jobs.paper_investigation.marking.paper import MarkedPaper, mark, read
 from jobs.paper_investigation.request import paper_of
-from runner.job import Answers
-from runner.task import Answer
+from runner.job import Answer, Answers
 
 
 def explain(

@@ -16,8 +16,7 @@ from jobs.paper_investigation.importing.context import StoredPaper, encode
 from jobs.paper_investigation.load import load
 from jobs.paper_investigation.record import Mode
 from jobs.paper_investigation.settings import Settings
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 NOT_IN_FILE = "not_in_file"
 """Why a paper or question was skipped that no imported file answers."""

@@ -10,8 +10,7 @@ from jobs.paper_investigation.importing.context import StoredPaper, encode
 from jobs.paper_investigation.importing.investigation import FAILED
 from jobs.paper_investigation.importing.source import Source, recorded, reply_text
 from jobs.paper_investigation.rows import Row
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 FACTS = ("predicted", "true_positives", "false_negatives", "recall", "parse_failure")
 

@@ -24,9 +24,8 @@ from jobs.paper_investigation.rows import Row
 from jobs.paper_investigation.settings import Settings
 from jobs.rows.mapping import renamed
 from runner.errors import UsageError
-from runner.job import ImportedAnswer
+from runner.job import ImportedAnswer, TaskSpec
 from runner.json_entries import BOM
-from runner.task import TaskSpec
 
 PaperKey: TypeAlias = tuple[str, int, str]
 """Model, replicate, paper."""

@@ -28,8 +28,7 @@ from jobs.paper_investigation.importing.source import (
 )
 from jobs.paper_investigation.questions import LETTERS, read_question
 from jobs.paper_investigation.rows import Row
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 FAILED = "extraction_failed"
 """The skip reason of a paper whose extraction has no reply."""

@@ -16,8 +16,7 @@ from jobs.paper_investigation.importing.source import (
 from jobs.paper_investigation.questions import read_question
 from jobs.paper_investigation.rows import Row
 from jobs.paper_investigation.settings import Pipeline
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 MCQ_FACTS = ("prediction_parsed", "correct")
 STUDY_FACTS = (

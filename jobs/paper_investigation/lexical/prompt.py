@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 
 _PAPER = re.compile(
     r"<paper-(?P<mark>[0-9a-f]{8}) [^\n]*>\n(?P<text>.*)\n</paper-(?P=mark)>",

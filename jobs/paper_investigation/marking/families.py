@@ -17,8 +17,7 @@ from jobs.paper_investigation.importing.context import (
 )
 from jobs.paper_investigation.record import Batch, Item, PaperRecord
 from jobs.paper_investigation.request import batch_of, paper_of
-from runner.job import Answers
-from runner.task import Answer, Task
+from runner.job import Answer, Answers, Task
 
 
 def records(dataset: Dataset, answers: Answers) -> Iterator[PaperRecord]:

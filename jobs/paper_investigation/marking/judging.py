@@ -25,7 +25,7 @@ from jobs.paper_investigation.parsing import (
 )
 from jobs.paper_investigation.record import Batch, Item, Options
 from jobs.paper_investigation.settings import Rules, Settings
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 Parsed: TypeAlias = Letter | StudyAnswer | ParseFailure
 

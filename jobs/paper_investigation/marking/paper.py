@@ -32,7 +32,7 @@ from jobs.paper_investigation.marking.lenses import Lens
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.record import Item, PaperRecord
 from jobs.paper_investigation.settings import Case
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

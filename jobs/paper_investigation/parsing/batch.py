@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jobs.json_scan import Object, objects
-from runner.reply import Reply
+from runner.messages import Reply
 
 # More digits number no question, and Python refuses to read thousands of them.
 _NUMBER = re.compile(r"\d{1,9}")

@@ -22,7 +22,7 @@ from jobs.paper_investigation.parsing.values import (
     VariantList,
     unread,
 )
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 #: What stands in a field of a study answer that the reply does not have.
 PARSE_ERROR = "parse_error"

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from jobs.json_scan import last_object
 from jobs.paper_investigation.parsing.values import LETTERS, Letter, unread
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 Options: TypeAlias = tuple[str, ...]
 Rule: TypeAlias = Callable[[str, Options], str | None]

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobs.json_scan import arrays, wellformed
 from jobs.paper_investigation.parsing.values import VariantList, unread
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 #: Where an entry that is an object may hold its variant; the first with text wins.
 _NAME_KEYS = ("variant", "name", "id")

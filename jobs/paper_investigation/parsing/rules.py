@@ -24,8 +24,8 @@ from jobs.paper_investigation.parsing.values import (
     unread,
 )
 from jobs.paper_investigation.settings import Rules
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 Options: TypeAlias = tuple[str, str, str, str]
 Kind: TypeAlias = Literal["mcq", "study"]

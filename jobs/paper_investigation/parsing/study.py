@@ -6,7 +6,7 @@ import json
 
 from jobs.json_scan import Object, last_object, wellformed
 from jobs.paper_investigation.parsing.values import StudyAnswer, unread
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 _YES_NO = {True: "yes", False: "no"}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 LETTERS = ("a", "b", "c", "d")
 

@@ -12,15 +12,15 @@ from jobs.paper_investigation.tallies.headline import RECALL, SCORE
 from jobs.paper_investigation.tallies.pairs import Pair
 from jobs.paper_investigation.tallies.study import SIGNIFICANCES
 from jobs.paper_investigation.tallies.survey import Survey
-from runner.figure import (
+from runner.scorecard import (
     Axis,
     Figure,
-    Heat,
+    Heatmap,
     Histogram,
     Numbers,
     Panel,
     Points,
-    Rule,
+    ReferenceLine,
     Stack,
 )
 
@@ -89,7 +89,7 @@ class Counted:
                     x=Axis(label=WORDS[RECALL.path], lo=0, hi=1),
                     y=Axis(label=WORDS[SCORE.path], lo=0, hi=1),
                     marks=(
-                        Rule(way="diagonal", label="ceiling"),
+                        ReferenceLine(way="diagonal", label="ceiling"),
                         _scattered(self.survey.tallies[model].papers, series),
                     ),
                     square=True,
@@ -117,7 +117,7 @@ class Counted:
                     x=Axis(label="difference"),
                     y=Axis(names=names),
                     marks=(
-                        Rule(way="vertical", at=0.0),
+                        ReferenceLine(way="vertical", at=0.0),
                         _forest(shown, path),
                     ),
                 )
@@ -169,7 +169,7 @@ class Counted:
                     x=Axis(label="answered", names=SIGNIFICANCES),
                     y=Axis(label="expected", names=SIGNIFICANCES),
                     marks=(
-                        Heat(
+                        Heatmap(
                             rows=tuple(
                                 tuple(stated[row, column] for column in SIGNIFICANCES)
                                 for row in SIGNIFICANCES

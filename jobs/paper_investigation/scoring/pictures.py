@@ -16,8 +16,16 @@ from jobs.paper_investigation.tallies.breakdown import TOTAL
 from jobs.paper_investigation.tallies.headline import AVERAGES
 from jobs.paper_investigation.tallies.pairs import Pair
 from jobs.paper_investigation.tallies.survey import Survey
-from runner.figure import Axis, Bars, FailedFigure, Figure, Numbers, Panel, Points
-from runner.scorecard import Metric
+from runner.scorecard import (
+    Axis,
+    Bars,
+    FailedFigure,
+    Figure,
+    Metric,
+    Numbers,
+    Panel,
+    Points,
+)
 
 MOST_MODELS = 6
 """Side by side in one picture; the tables hold all."""

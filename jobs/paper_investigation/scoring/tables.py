@@ -17,8 +17,8 @@ from jobs.paper_investigation.record import Item, Mode
 from jobs.paper_investigation.tallies.flips import flips
 from jobs.paper_investigation.tallies.grounded import Grounding
 from jobs.paper_investigation.variants import variant_class, variant_kind
-from runner.reply import ParseFailure
-from runner.scorecard import Cell, Row, Table
+from runner.messages import ParseFailure
+from runner.scorecard import Cell, StreamedRow, Table
 
 WHO = ("model", "replicate", "pmcid")
 
@@ -284,10 +284,10 @@ SHEETS: tuple[Sheet, ...] = (
 
 def rows(
     paper: MarkedPaper, sheets: Iterable[Sheet], sources: Sources
-) -> Iterator[Row]:
+) -> Iterator[StreamedRow]:
     """What a paper adds to the *sheets*."""
     record = paper.record
     who = (record.model, record.replicate, record.pmcid)
     for sheet in sheets:
         for cells in sheet.rows(paper, sources):
-            yield Row(table=sheet.table.name, cells=(*who, *cells))
+            yield StreamedRow(table=sheet.table.name, cells=(*who, *cells))

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from jobs.paper_investigation.marking.paper import Marked, MarkedPaper
 from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.tallies.measure import Measure, count
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 Kind: TypeAlias = Literal["extract", "question"]
 KINDS: tuple[Kind, ...] = ("extract", "question")

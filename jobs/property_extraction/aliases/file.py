@@ -27,7 +27,7 @@ from jobs.property_extraction.aliases.alias_set import (
 from jobs.rows.files import read_csv, read_json, read_text
 from jobs.rows.row import Row
 from runner.errors import DatasetError
-from runner.records.render import as_meant, csv_lines
+from runner.score.render import as_meant, csv_lines
 
 SCHEMA = "siftlog.aliases/1"
 """What the JSON of a set says that it is."""

@@ -11,9 +11,9 @@ from jobs.property_extraction.aliases.verdicts import Verdict
 from jobs.property_extraction.gathering.verdicts import verdicts_of
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from runner.errors import DatasetError, UsageError
-from runner.fingerprint import input_hashes
-from runner.records.scoring import answers, effective_settings
 from runner.registry import load_job
+from runner.score.scoring import answers, effective_settings
+from runner.workload import input_hashes
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input

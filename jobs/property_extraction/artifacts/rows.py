@@ -10,7 +10,7 @@ from jobs.property_extraction.gathering.predicted import Predicted, State
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.results import Column, Replicate, Results
 from jobs.property_extraction.row import Prediction
-from runner.scorecard import Cell, Detail, Row, Table
+from runner.scorecard import Cell, Detail, StreamedRow, Table
 
 MATCHES = ("refno", "property_name", "status", "pred_value", "gt_value")
 ROWS = (
@@ -110,7 +110,7 @@ class LongFiles:
             for own in column.replicates:
                 yield from _stated(own.fates.predicted)
         for row in self.results.dataset.truth:
-            yield Row(
+            yield StreamedRow(
                 table="gt_dump",
                 cells=(
                     row.refno,
@@ -127,8 +127,8 @@ class LongFiles:
         rows = self.folders.of(column.model, "score_pr_rows")
         for own in column.replicates:
             for cells in self._rows(own):
-                yield Row(table=matches, cells=cells[: len(MATCHES)])
-                yield Row(table=rows, cells=cells)
+                yield StreamedRow(table=matches, cells=cells[: len(MATCHES)])
+                yield StreamedRow(table=rows, cells=cells)
 
     def _rows(self, own: Replicate) -> Iterator[tuple[Cell, ...]]:
         aliases = own.aliases.id  # a hash of all of them
@@ -200,7 +200,7 @@ class LongFiles:
         for own in column.replicates:
             predicted = own.fates.predicted
             for row, standing in zip(predicted.predictions, own.standing, strict=True):
-                yield Row(
+                yield StreamedRow(
                     table=table,
                     cells=(
                         row.refno,
@@ -222,7 +222,7 @@ class LongFiles:
                 )
 
 
-def _stated(predicted: Predicted) -> Iterator[Row]:
+def _stated(predicted: Predicted) -> Iterator[StreamedRow]:
     """The rows of a replicate by paper, and a row for each paper that has none."""
     rows: dict[str, list[Prediction]] = {}
     for row in predicted.predictions:
@@ -233,14 +233,14 @@ def _stated(predicted: Predicted) -> Iterator[Row]:
             cells = (row.name, row.value, row.unit, row.material, row.condition)
             told = (*cells, row.quote, row.mentions, row.flag)
             stated = (cell or None for cell in told)
-            yield Row(table="predictions", cells=(refno, *stated, None, *who))
+            yield StreamedRow(table="predictions", cells=(refno, *stated, None, *who))
         if refno not in rows:
             own = predicted.outcomes[refno]
             state = "failed" if own.state is State.OPEN else str(own.state)
             reason = own.reason or ("open" if own.state is State.OPEN else "")
             status = f"{state}: {reason}" if reason else state
             blank = (None,) * (len(PREDICTIONS) - len(who) - 2)
-            yield Row(table="predictions", cells=(refno, *blank, status, *who))
+            yield StreamedRow(table="predictions", cells=(refno, *blank, status, *who))
 
 
 def _in_order(fates: Fates) -> list[tuple[Fate, int]]:

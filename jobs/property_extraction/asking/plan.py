@@ -15,8 +15,8 @@ from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.keys import paper_of, piece_key
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.parsing import rows
-from runner.request import ChatRequest
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import ChatRequest
 
 
 def wanted(dataset: Dataset) -> frozenset[str]:

@@ -16,13 +16,13 @@ from jobs.marks import block
 from jobs.property_extraction.answered import Found
 from jobs.property_extraction.parsing.verdict import letter
 from jobs.property_extraction.rubric import Property
-from runner.request import Part
+from runner.messages import TextPart
 
 QUOTE_CHARS: Final = 300
 """Characters of a quote that is asked for, and of an example that is shown."""
 
 
-def names_part(properties: Iterable[Property], *, are_all: bool) -> Part:
+def names_part(properties: Iterable[Property], *, are_all: bool) -> TextPart:
     """Properties by name; a provider's cache may end after them.
 
     Args:
@@ -30,15 +30,15 @@ def names_part(properties: Iterable[Property], *, are_all: bool) -> Part:
         are_all: no others are asked for.
     """
     lines = "\n".join(_line(**_told(each)) for each in properties)
-    return Part(text=block("wanted" if are_all else "names", lines), cache=True)
+    return TextPart(text=block("wanted" if are_all else "names", lines), cache=True)
 
 
-def paper_part(text: str) -> Part:
+def paper_part(text: str) -> TextPart:
     """A paper or a piece of it; a provider's cache may end after it."""
-    return Part(text=block("paper", text), cache=True)
+    return TextPart(text=block("paper", text), cache=True)
 
 
-def rows_part(rows: Sequence[Found]) -> Part:
+def rows_part(rows: Sequence[Found]) -> TextPart:
     """Rows that need another quote, by their numbers from 1."""
     lines = (
         _line(
@@ -52,27 +52,27 @@ def rows_part(rows: Sequence[Found]) -> Part:
         )
         for number, row in enumerate(rows, start=1)
     )
-    return Part(text=block("rows", "\n".join(lines)))
+    return TextPart(text=block("rows", "\n".join(lines)))
 
 
-def predicted_part(field: str, name: str, examples: Sequence[str]) -> Part:
+def predicted_part(field: str, name: str, examples: Sequence[str]) -> TextPart:
     """A name that a model gave, and what it found under it."""
     shown = [example[:QUOTE_CHARS] for example in examples]
     lines = (_line(field=field), _line(name=name), *(_line(found=e) for e in shown))
-    return Part(text=block("predicted", "\n".join(lines)))
+    return TextPart(text=block("predicted", "\n".join(lines)))
 
 
-def target_part(target: Property) -> Part:
+def target_part(target: Property) -> TextPart:
     """The property that a name may mean."""
-    return Part(text=block("target", _line(**_told(target))))
+    return TextPart(text=block("target", _line(**_told(target))))
 
 
-def targets_part(targets: Sequence[Property]) -> Part:
+def targets_part(targets: Sequence[Property]) -> TextPart:
     """The properties that a name may mean, by their letters."""
     lines = (
         _line(letter=letter(place), **_told(each)) for place, each in enumerate(targets)
     )
-    return Part(text=block("targets", "\n".join(lines)))
+    return TextPart(text=block("targets", "\n".join(lines)))
 
 
 def _told(target: Property) -> dict[str, str]:

@@ -14,8 +14,8 @@ from jobs.property_extraction.asking.pieces import Piece, pieces
 from jobs.property_extraction.asking.questions import Question
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.rubric import Kind, Property
-from runner.request import ChatRequest, Part
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, TextPart
 
 _ROWS = msgspec.json.Decoder(tuple[Found, ...])
 
@@ -37,7 +37,7 @@ def extract(dataset: Dataset, text: str) -> ChatRequest:
     """Which values does the text report?"""
     names, book = dataset.settings.names, dataset.prompts
     is_all = dataset.settings.properties == "all"
-    shown: dict[str, str | Part] = {"paper": prompts.paper_part(text)}
+    shown: dict[str, str | TextPart] = {"paper": prompts.paper_part(text)}
     if names == "listed" or not is_all:
         shown["names"] = prompts.names_part(dataset.listed, are_all=not is_all)
     if not is_all:

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from jobs.property_extraction.settings import Names
-from runner.request import Schema
+from runner.messages import Schema
 from runner.structured import schema_of
 
 

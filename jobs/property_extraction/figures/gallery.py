@@ -11,7 +11,7 @@ from jobs.property_extraction.figures.models import aliases, quotes, rates
 from jobs.property_extraction.figures.properties import recall, trade
 from jobs.property_extraction.figures.shown import shown
 from jobs.property_extraction.measuring.results import Results
-from runner.figure import FailedFigure, Figure
+from runner.scorecard import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from jobs.figures.models import SIDE_BY_SIDE
 from jobs.property_extraction.figures.shown import Model, Shown
-from runner.figure import Axis, Figure, Panel, Stack
+from runner.scorecard import Axis, Figure, Panel, Stack
 
 STEPS = ("truth", "name found", "value found")
 

@@ -7,7 +7,7 @@ from jobs.property_extraction.figures.shown import Shown
 from jobs.property_extraction.grounding.quote import Level
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.rates import WORDS
-from runner.figure import Axis, Bars, Figure, Panel, Stack
+from runner.scorecard import Axis, Bars, Figure, Panel, Stack
 
 QUOTES = {
     "fabricated": (Level.ABSENT,),

@@ -11,7 +11,7 @@ from jobs.figures.models import SIDE_BY_SIDE
 from jobs.property_extraction.figures.shown import Model, Shown
 from jobs.property_extraction.measuring.counts import Counts
 from jobs.property_extraction.measuring.rates import by_name
-from runner.figure import Axis, Bars, Figure, Panel, Points
+from runner.scorecard import Axis, Bars, Figure, Panel, Points
 
 MOST_ROWS = 24
 """Properties in one figure; a page has no more. The tables hold all."""

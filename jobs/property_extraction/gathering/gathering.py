@@ -21,9 +21,8 @@ from jobs.property_extraction.gathering.predicted import (
 from jobs.property_extraction.importing.told import STAGE, UNREADABLE, parse_rows
 from jobs.property_extraction.parsing.rows import predictions, repeated
 from jobs.property_extraction.row import Prediction
-from runner.job import Answers
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
 
 
 def sheet_of(dataset: Dataset, answers: Answers) -> Sheet:

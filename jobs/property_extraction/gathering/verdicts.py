@@ -11,9 +11,8 @@ from jobs.property_extraction.answered import Verdict as Answered
 from jobs.property_extraction.asking.questions import AUTO, Question
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.reading import read_verdict
-from runner.job import Answers
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
 
 STAGE = "verify"
 

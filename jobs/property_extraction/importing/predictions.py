@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobs.hub import table_file
-from jobs.property_extraction.importing.told import (
-    STAGE,
-    UNREADABLE,
-    Told,
-    text_of,
-)
+from jobs.property_extraction.importing.told import STAGE, UNREADABLE, Told, text_of
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.named import mapped
@@ -25,8 +20,7 @@ from jobs.property_extraction.inputs.predictions import (
 from jobs.property_extraction.settings import Settings
 from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 FORMAT = "predictions"
 VERDICTS = "verdicts"

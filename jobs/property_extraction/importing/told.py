@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from jobs.property_extraction.row import Prediction
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 STAGE = "rows"
 """Of answers that are rows of a file."""

@@ -14,8 +14,7 @@ from jobs.property_extraction.inputs.named import mapped
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.settings import Settings
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 
 def verdict_answers(settings: Settings, model: str | None) -> Iterator[ImportedAnswer]:

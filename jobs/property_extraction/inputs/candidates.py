@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.inputs.predictions import PredictedRow
 from jobs.rows.cells import integer_of, number_of
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 
 Value = TypeVar("Value")
 

@@ -24,10 +24,7 @@ from jobs.property_extraction.inputs.predictions import (
     prediction_files,
     read_predictions,
 )
-from jobs.property_extraction.inputs.tables import (
-    read_clusters,
-    read_space_groups,
-)
+from jobs.property_extraction.inputs.tables import read_clusters, read_space_groups
 from jobs.property_extraction.inputs.verdicts import read_verdicts
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
@@ -35,8 +32,8 @@ from jobs.property_extraction.settings import DATA, Mode, Settings
 from jobs.property_extraction.wording import WORDING
 from jobs.sampling import draw, report
 from runner.errors import UsageError
-from runner.fingerprint import input_hashes
 from runner.job import InputFile
+from runner.workload import input_hashes
 
 SAMPLE = WORDING.file.with_name("sample")
 

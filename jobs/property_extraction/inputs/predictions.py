@@ -11,7 +11,7 @@ from jobs.property_extraction.inputs.columns import Cells, Header, open_table
 from jobs.property_extraction.inputs.truth import MATERIAL, REFNO, UNIT
 from jobs.rows.mapping import ColumnMap, listed
 from runner.errors import DatasetError
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 
 NAME = ("property_name",)
 VALUE, OTHER_VALUES = "value_string", ("property_value",)

@@ -10,7 +10,7 @@ from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from runner.errors import DatasetError
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 
 NAME = ("label", "property_name")
 BROKEN = frozenset({"", "#N/A", "#NAME?", "#REF!", "#VALUE!"})

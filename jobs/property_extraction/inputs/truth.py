@@ -12,7 +12,7 @@ from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.row import TruthRow
 from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 
 REFNO = ("refno", "paper", "paper_id")
 NAME = ("label", "property_name")

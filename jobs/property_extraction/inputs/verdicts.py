@@ -9,7 +9,7 @@ from jobs.property_extraction.aliases.verdicts import Verdict
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.parsing.verdict import WORDS
 from jobs.rows.mapping import ColumnMap
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 
 FIELDS = ("pred_name", "gt_name", "is_match", "reason", "model")
 """What a column of verdicts may be mapped to."""

@@ -18,7 +18,7 @@ from jobs.property_extraction.linting.rules import ADVICE
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.comparer import Comparer
 from runner.errors import UsageError
-from runner.records.render import csv_lines
+from runner.score.render import csv_lines
 from runner.scorecard import Finding
 
 COLUMNS = ("source", "row", "problem", "property_name", "told")

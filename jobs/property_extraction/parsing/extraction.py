@@ -18,8 +18,8 @@ from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.parsing.fields import scalar, text_of
 from jobs.property_extraction.parsing.units import is_unit
 from jobs.replies import text_in
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 MOST_ROWS: Final = 2_000
 """Rows of one reply that are kept."""

@@ -9,8 +9,8 @@ from jobs.json_scan import Object, arrays
 from jobs.property_extraction.answered import Requoted
 from jobs.property_extraction.parsing.fields import text_of
 from jobs.replies import first_with, nothing, text_in
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
 

@@ -13,8 +13,8 @@ from jobs.json_scan import Object, objects
 from jobs.property_extraction.answered import Choice, Verdict
 from jobs.property_extraction.parsing.fields import text_of
 from jobs.replies import nothing, text_in
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 WORDS: Final[Mapping[str, bool]] = {
     "true": True,

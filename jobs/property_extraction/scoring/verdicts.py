@@ -16,16 +16,11 @@ from jobs.property_extraction.asking.keys import paper_of
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.importing.told import STAGE
 from jobs.property_extraction.measuring.results import Replicate, Results
-from jobs.property_extraction.reading import (
-    read_extraction,
-    read_requote,
-    read_rows,
-)
+from jobs.property_extraction.reading import read_extraction, read_requote, read_rows
 from jobs.property_extraction.row import Prediction
-from runner.job import Answers
-from runner.reply import ParseFailure, Reply
+from runner.job import Answer, Answers, Task
+from runner.messages import ParseFailure, Reply
 from runner.scorecard import Verdict
-from runner.task import Answer, Task
 
 _Paper: TypeAlias = tuple[int, int, int]
 """TP, FP and FN."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jobs.figures.gallery import drawn
 from jobs.property_extraction.verifying.verification import SAID, Verification
-from runner.figure import Axis, FailedFigure, Figure, Panel, Stack
+from runner.scorecard import Axis, FailedFigure, Figure, Panel, Stack
 
 BINS = 10
 """Of similarity, from 0 to 1."""

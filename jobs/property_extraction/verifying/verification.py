@@ -17,8 +17,7 @@ from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.gathering.verdicts import STAGE, verdicts_in
 from jobs.property_extraction.inputs.candidates import Pair
 from runner import scorecard
-from runner.job import Answers
-from runner.task import Answer
+from runner.job import Answer, Answers
 
 SAID: Mapping[bool | None, str] = {True: "match", False: "no match", None: "undecided"}
 """A verdict in words."""

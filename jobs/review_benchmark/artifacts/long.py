@@ -9,7 +9,7 @@ from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.curve import mean_curve
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
-from runner.scorecard import Cell, Detail, Row, Table
+from runner.scorecard import Cell, Detail, StreamedRow, Table
 
 MATCHES = (
     "cochrane_id",
@@ -95,17 +95,17 @@ class LongFiles:
             for review, matches in column.matches.items():
                 for match in matches:
                     cells = self._match(column, review, match)
-                    yield Row(table="matches", cells=cells)
+                    yield StreamedRow(table="matches", cells=cells)
                     if match.lost_at is not None:
-                        yield Row(
+                        yield StreamedRow(
                             table="lost_papers",
                             cells=_lost(column.model, review, match),
                         )
         for column in self.results.columns.values():
             for cells in _sweep(column):
-                yield Row(table="threshold_sweep", cells=cells)
+                yield StreamedRow(table="threshold_sweep", cells=cells)
             for cells in _curve(column):
-                yield Row(table="retrieval_curve", cells=cells)
+                yield StreamedRow(table="retrieval_curve", cells=cells)
 
     def _match(
         self, column: Column, review: str, match: PaperMatch

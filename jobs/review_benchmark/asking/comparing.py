@@ -16,8 +16,8 @@ from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.request import Said
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
-from runner.request import Request
-from runner.task import TaskSpec
+from runner.job import TaskSpec
+from runner.messages import Request
 
 
 def truths(dataset: Dataset) -> Iterator[TaskSpec]:

@@ -16,8 +16,7 @@ from jobs.marks import blocks, outside
 from jobs.review_benchmark.asking.deterministic import plan_of
 from jobs.review_benchmark.review import PICO, Pico
 from jobs.words import content_words
-from runner.reply import Content, Vectors
-from runner.request import ChatRequest, EmbedRequest, Request
+from runner.messages import ChatRequest, Content, EmbedRequest, Request, Vectors
 
 TEXT, TITLE = 0.6, 0.4
 """What the two parts of a score weigh."""

@@ -23,8 +23,8 @@ from jobs.review_benchmark.search.found import Found, found
 from jobs.review_benchmark.search.query import Query
 from jobs.review_benchmark.settings import VerdictKind
 from runner.errors import DatasetError
-from runner.request import ChatRequest
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import ChatRequest
 
 _COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
     "judge": ("judge",),

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from jobs.marks import block
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.review import PICO, Review
-from runner.request import Part
+from runner.messages import TextPart
 
 
-def review_part(review: Review, *, title: bool = False, criteria: bool = True) -> Part:
+def review_part(
+    review: Review, *, title: bool = False, criteria: bool = True
+) -> TextPart:
     """What a review asks for; a provider's cache may end after it.
 
     Args:
@@ -26,33 +28,33 @@ def review_part(review: Review, *, title: bool = False, criteria: bool = True) -
     if criteria:
         lines += (("Inclusion criterion", each) for each in review.inclusion)
         lines += (("Exclusion criterion", each) for each in review.exclusion)
-    return Part(text=block("review", _listed(lines)), cache=True)
+    return TextPart(text=block("review", _listed(lines)), cache=True)
 
 
-def plan_part(queries: int, years: tuple[int, int] | None) -> Part:
+def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
     """How many queries are wanted, and of which years papers are searched."""
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
-    return Part(text=block("search", _listed(lines)))
+    return TextPart(text=block("search", _listed(lines)))
 
 
-def paper_part(paper: Paper, *, seed: str) -> Part:
+def paper_part(paper: Paper, *, seed: str) -> TextPart:
     """One paper; *seed* is the task's key, from which the marks come."""
-    return Part(text=block("paper", _listed(_paper(paper)), seed=seed))
+    return TextPart(text=block("paper", _listed(_paper(paper)), seed=seed))
 
 
-def papers_part(papers: Sequence[Paper]) -> Part:
+def papers_part(papers: Sequence[Paper]) -> TextPart:
     """Several papers, each between marks of its own."""
-    return Part(
+    return TextPart(
         text="".join(block("paper", _listed(_paper(paper))) for paper in papers)
     )
 
 
-def conclusions_part(first: str, second: str) -> Part:
+def conclusions_part(first: str, second: str) -> TextPart:
     """Two conclusions, called A and B."""
     lines = [("A", first), ("B", second)]
-    return Part(text=block("conclusions", _listed(lines)))
+    return TextPart(text=block("conclusions", _listed(lines)))
 
 
 def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:

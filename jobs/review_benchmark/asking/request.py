@@ -16,8 +16,8 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import GROUPS, TERMS, WORDS
 from jobs.review_benchmark.settings import Scale
-from runner.request import ChatRequest, EmbedRequest, Request
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, EmbedRequest, Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from jobs.review_benchmark.settings import Scale
-from runner.request import Schema
+from runner.messages import Schema
 from runner.structured import schema_of
 
 

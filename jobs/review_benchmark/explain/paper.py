@@ -16,8 +16,8 @@ from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.rebuilt import Candidate
 from jobs.review_benchmark.review import Review
 from runner.errors import UsageError
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure
 
 
 def paper_lines(told: Told, document: str) -> Iterator[str]:

@@ -15,8 +15,8 @@ from jobs.review_benchmark.gathering.course import n_hits
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.found import Found
 from jobs.review_benchmark.search.query import Query, expression
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure
 
 LABEL = 40
 """Characters of a query's name."""

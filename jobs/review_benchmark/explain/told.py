@@ -12,7 +12,7 @@ from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.review import Review
-from runner.task import Answer
+from runner.job import Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

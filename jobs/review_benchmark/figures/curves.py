@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from jobs.review_benchmark.figures.shown import Model, Shown
 from jobs.review_benchmark.measuring.curve import mean_curve
-from runner.figure import Axis, Figure, Line, Numbers, Panel, Rule
+from runner.scorecard import Axis, Figure, LineSeries, Numbers, Panel, ReferenceLine
 
 Point = TypeVar("Point")
 
@@ -36,11 +36,13 @@ def by_threshold(shown: Shown) -> Figure | None:
     )
 
 
-def _rule(shown: Shown) -> tuple[Rule, ...]:
+def _rule(shown: Shown) -> tuple[ReferenceLine, ...]:
     """The threshold; an import's agents decided by one of their own."""
     if shown.results.sheet.imported:
         return ()
-    return (Rule(way="vertical", at=shown.results.dataset.settings.least_score),)
+    return (
+        ReferenceLine(way="vertical", at=shown.results.dataset.settings.least_score),
+    )
 
 
 def _threshold(model: Model, shown: Shown) -> Panel:
@@ -53,14 +55,14 @@ def _threshold(model: Model, shown: Shown) -> Panel:
         y=Axis(label="mean over reviews", lo=0, hi=1),
         marks=(
             *_rule(shown),
-            Line(
+            LineSeries(
                 x=x,
                 y=tuple(each.recall for each in own),
                 label="recall",
                 series=0,
                 steps=True,
             ),
-            Line(
+            LineSeries(
                 x=x,
                 y=tuple(each.precision for each in own),
                 label="precision",
@@ -92,10 +94,10 @@ def by_rank(shown: Shown) -> Figure | None:
     )
 
 
-def _rank(model: Model) -> Line:
+def _rank(model: Model) -> LineSeries:
     points = thinned(((0, 0.0), *mean_curve(model.column.curves)))
     x: Numbers = tuple(kept for kept, _ in points)
-    return Line(
+    return LineSeries(
         x=x,
         y=tuple(recall for _, recall in points),
         label=model.name,

@@ -13,7 +13,7 @@ from jobs.review_benchmark.figures.shown import Shown, shown
 from jobs.review_benchmark.figures.verdicts import likeness
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.figure import FailedFigure, Figure
+from runner.scorecard import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)

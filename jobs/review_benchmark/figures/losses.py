@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jobs.review_benchmark.figures.shown import Model, Shown
 from jobs.review_benchmark.measuring.lost import LostAt
-from runner.figure import Axis, Figure, Panel, Stack
+from runner.scorecard import Axis, Figure, Panel, Stack
 
 OWN: Mapping[str, Sequence[LostAt]] = {
     "truth": (),

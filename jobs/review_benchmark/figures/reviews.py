@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.review_benchmark.figures.shown import Model, Shown
 from jobs.review_benchmark.summary.reasons import percent
-from runner.figure import Axis, Figure, Panel, Points, Rule
+from runner.scorecard import Axis, Figure, Panel, Points, ReferenceLine
 
 MOST_REVIEWS = 40
 """Of rows; beyond, single reviews drown."""
@@ -43,7 +43,7 @@ def recall(shown: Shown) -> Figure | None:
                 y=Axis(names=rows),
                 height=max(0.6, len(rows) / 16),
                 marks=(
-                    Rule(way="vertical", at=target),
+                    ReferenceLine(way="vertical", at=target),
                     *(
                         _points(model, rows, len(shown.models))
                         for model in shown.models

@@ -8,7 +8,7 @@ from jobs.review_benchmark.figures.curves import thinned
 from jobs.review_benchmark.figures.shown import Shown
 from jobs.review_benchmark.settings import VerdictKind
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.figure import Axis, Figure, Line, Mark, Panel, Rule
+from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 
 _BY: Mapping[VerdictKind, str] = {
     "direction": "tfidf",
@@ -40,7 +40,7 @@ def likeness(shown: Shown, concluded: Sequence[Verdicts]) -> Figure | None:
 def _panel(own: Verdicts) -> Panel:
     marks: list[Mark] = []
     if own.threshold is not None:
-        marks.append(Rule(way="vertical", at=own.threshold.value))
+        marks.append(ReferenceLine(way="vertical", at=own.threshold.value))
     pairs = {"matched": own.compared.values(), "mismatched": own.mismatched.values()}
     for series, (name, likenesses) in enumerate(pairs.items()):
         if likenesses:
@@ -54,7 +54,7 @@ def _panel(own: Verdicts) -> Panel:
     )
 
 
-def _above(likenesses: Collection[float], label: str, series: int) -> Line:
+def _above(likenesses: Collection[float], label: str, series: int) -> LineSeries:
     """A step down at each similarity that occurs."""
     ordered = sorted(likenesses)
     steps = {
@@ -62,7 +62,7 @@ def _above(likenesses: Collection[float], label: str, series: int) -> Line:
         for place, similarity in enumerate(ordered, start=1)
     }
     points = thinned(((min(0.0, ordered[0]), 1.0), *steps.items()))
-    return Line(
+    return LineSeries(
         x=tuple(x for x, _ in points),
         y=tuple(y for _, y in points),
         label=label,

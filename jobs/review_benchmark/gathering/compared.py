@@ -12,8 +12,8 @@ from jobs.review_benchmark.asking.request import carried_said
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.rebuilt import Concluded
 from jobs.review_benchmark.review import Review
-from runner.reply import ParseFailure, Reply, Vectors
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure, Reply, Vectors
 
 STAGES = frozenset({"judge", "embed"})
 """The stages of other models than the agent's own."""

@@ -15,8 +15,8 @@ from jobs.review_benchmark.gathering.spending import spent
 from jobs.review_benchmark.rebuilt import Concluded, Outcome, Searched, Spent
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.query import Query, expression
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure
 
 _SKIPS: Mapping[str, Outcome] = {"no_text": "no_text", "too_long": "too_long"}
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from jobs.review_benchmark.rebuilt import Spent
-from runner.task import Answer
+from runner.job import Answer
 
 
 def spent(answers: Iterable[Answer]) -> Spent:

@@ -11,18 +11,18 @@ from jobs.review_benchmark.measuring.lost import PaperMatch
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.rebuilt import Rebuilt
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.scorecard import Kept
+from runner.scorecard import HistoryEntry
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
 
-def kept(results: Results, concluded: Sequence[Verdicts]) -> Kept:
+def kept(results: Results, concluded: Sequence[Verdicts]) -> HistoryEntry:
     """What is remembered of a scoring.
 
     A review is compared with itself alone where its truth and the way of matching are
     the same; the database may be another where that is asked for.
     """
     verdicts = {own.model: own for own in concluded}
-    return Kept(
+    return HistoryEntry(
         milestone=Milestone(
             job="review-benchmark",
             measure="recall",

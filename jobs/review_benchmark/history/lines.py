@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.metrics import ratio
-from runner.records.render import csv_lines
+from runner.score.render import csv_lines
 from runner.scorecard import Artifact, Cell
 from store.results import Milestone
 

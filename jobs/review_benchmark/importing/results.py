@@ -23,8 +23,7 @@ from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
 from jobs.rows.mapping import ColumnMap, column_map, keys_of
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
 
 
 class ResultsImporter:

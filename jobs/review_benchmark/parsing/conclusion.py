@@ -15,8 +15,8 @@ from jobs.review_benchmark.answered import (
     Likeness,
     word_of,
 )
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 MOST = 100.0
 """Similarity is asked for from 0 to 100."""

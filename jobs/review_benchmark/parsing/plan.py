@@ -10,8 +10,8 @@ from jobs.json_scan import arrays, wellformed
 from jobs.replies import first_with, nothing, text_in
 from jobs.review_benchmark.answered import SearchPlan
 from jobs.review_benchmark.search.query import Query, expression
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _PHRASE = re.compile(r'"([^"]+)"|(\S+)')
 

@@ -9,8 +9,8 @@ import msgspec
 from jobs.noticed import Noticed
 from jobs.review_benchmark.inputs.results import AgentResult, result_of
 from runner.errors import DatasetError
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 
 @guarded

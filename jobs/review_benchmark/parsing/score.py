@@ -10,8 +10,8 @@ import re
 from jobs.json_scan import objects, wellformed
 from jobs.replies import nothing, text_in
 from jobs.review_benchmark.answered import RATIONALE, Relevance
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 _SCORE = rf"({_NUMBER})(?:\s*(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))?"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from jobs.review_benchmark.answered import Vector
-from runner.faults import guarded
-from runner.reply import ParseFailure, Vectors
+from runner.job import guarded
+from runner.messages import ParseFailure, Vectors
 
 
 @guarded

@@ -12,20 +12,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from jobs.review_benchmark import reading
-from jobs.review_benchmark.answered import (
-    Conclusion,
-    Likeness,
-    Relevance,
-    SearchPlan,
-)
+from jobs.review_benchmark.answered import Conclusion, Likeness, Relevance, SearchPlan
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.summary.reasons import percent
-from runner.job import Answers
-from runner.reply import ParseFailure
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
 from runner.scorecard import Verdict
-from runner.task import Answer
 
 EXPECTED = ("exclude", "include")
 """By whether the review includes the paper."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from runner.scorecard import Cell, Detail, Row, Table
+from runner.scorecard import Cell, Detail, StreamedRow, Table
 
 VERDICTS = (
     "cochrane_id",
@@ -63,11 +63,11 @@ class VerdictFiles:
         for own in self.found:
             for review in own.matches:
                 cells = _matched(own, review, truths[review])
-                yield Row(table="verdicts", cells=cells)
+                yield StreamedRow(table="verdicts", cells=cells)
         for own in self.found:
             for (review, truth), similarity in own.mismatched.items():
                 pair = (review, own.model, truth, similarity)
-                yield Row(table="verdict_null", cells=pair)
+                yield StreamedRow(table="verdict_null", cells=pair)
 
 
 def _matched(own: Verdicts, review: str, truth: str) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from jobs.screening.measuring.ranking import ranked
 from jobs.screening.measuring.results import Results
 from jobs.screening.measuring.thresholds import COLUMNS
 from jobs.screening.measuring.view import View
-from runner.scorecard import Cell, Detail, Row, Table
+from runner.scorecard import Cell, Detail, StreamedRow, Table
 
 DECISIONS = (
     "review_pmid",
@@ -82,7 +82,7 @@ class LongFiles:
     def __iter__(self) -> Iterator[Detail]:
         for model, column in self.results.columns.items():
             for cells in self._missed(model, column.view):
-                yield Row(table="false_negatives", cells=cells)
+                yield StreamedRow(table="false_negatives", cells=cells)
         singles = self.results.sheet.replicates or [
             own
             for own in self.results.sheet.decisions
@@ -90,13 +90,13 @@ class LongFiles:
         ]
         for own in singles:
             for cells in self._said(own):
-                yield Row(table="decisions", cells=cells)
+                yield StreamedRow(table="decisions", cells=cells)
         for column in self.results.columns.values():
             for cells in column.thresholds.table():
-                yield Row(table="thresholds", cells=cells)
+                yield StreamedRow(table="thresholds", cells=cells)
         for model, column in self.results.columns.items():
             for cells in self._curve(model, column.view):
-                yield Row(table="recall_curve", cells=cells)
+                yield StreamedRow(table="recall_curve", cells=cells)
 
     def _said(self, own: Decisions) -> Iterator[tuple[Cell, ...]]:
         records = self.results.sheet.records

@@ -15,7 +15,7 @@ from jobs.marks import blocks
 from jobs.screening.asking.sections import OBJECTIVES, SELECTION
 from jobs.screening.inputs.criteria import PICO
 from jobs.words import content_words
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 
 INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
 OVERLAP, DESIGN = 0.8, 0.2

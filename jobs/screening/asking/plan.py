@@ -18,7 +18,7 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.judgement import Judgement
 from jobs.screening.settings import StageName
 from jobs.screening.validation_set import Record
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
 
 
 def wanted(dataset: Dataset) -> frozenset[str]:

@@ -10,10 +10,10 @@ from jobs.marks import block
 from jobs.screening.asking.told import Lines
 from jobs.screening.corpus import Text
 from jobs.screening.settings import StageName
-from runner.request import Part
+from runner.messages import TextPart
 
 
-def review_part(lines: Lines, review: str = "") -> Part:
+def review_part(lines: Lines, review: str = "") -> TextPart:
     """What a review asks for; a provider's cache may end after it.
 
     Args:
@@ -21,10 +21,12 @@ def review_part(lines: Lines, review: str = "") -> Part:
         review: its id; empty: hidden.
     """
     shown = (("Id", review), *lines) if review else lines
-    return Part(text=block("review", _listed(shown)), cache=True)
+    return TextPart(text=block("review", _listed(shown)), cache=True)
 
 
-def paper_part(stage: StageName, text: Text, body: str, *, seed: str, id_: str) -> Part:
+def paper_part(
+    stage: StageName, text: Text, body: str, *, seed: str, id_: str
+) -> TextPart:
     """One paper, as far as its stage shows it.
 
     Args:
@@ -44,7 +46,7 @@ def paper_part(stage: StageName, text: Text, body: str, *, seed: str, id_: str) 
     if stage == "fulltext":
         # the last field, so that its own line breaks harm nothing
         shown = f"{shown}\nFull text: {body.strip()}"
-    return Part(text=block("paper", shown, seed=seed))
+    return TextPart(text=block("paper", shown, seed=seed))
 
 
 def _listed(lines: Lines | list[tuple[str, str]]) -> str:

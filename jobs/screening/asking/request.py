@@ -11,8 +11,8 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.settings import StageName
 from jobs.screening.validation_set import Record
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest
 
 
 def request(dataset: Dataset, task: Task) -> ChatRequest:

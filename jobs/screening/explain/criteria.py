@@ -8,7 +8,7 @@ from jobs.columns import one_line
 from jobs.quoted import quoted
 from jobs.screening.asking.told import Source, Told, told
 from jobs.screening.explain.run import Run
-from runner.task import Answer, Task
+from runner.job import Answer, Task
 
 SOURCES: Mapping[Source, str] = {
     "llm": "criteria that a model stated",

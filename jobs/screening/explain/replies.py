@@ -9,8 +9,8 @@ from jobs.quoted import quoted
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.criteria import parse_criteria
 from jobs.screening.parsing.screen import parse_screen
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure
 
 
 def reply_lines(answers: Iterable[Answer], *, imported: bool) -> Iterator[str]:

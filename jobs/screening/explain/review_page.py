@@ -16,7 +16,7 @@ from jobs.screening.explain.run import Run
 from jobs.screening.measuring.ranking import Ranked
 from jobs.screening.measuring.view import View
 from jobs.screening.validation_set import record_key
-from runner.task import Answer
+from runner.job import Answer
 
 LISTED = 20
 """Records of a table; the files of a scoring hold all."""

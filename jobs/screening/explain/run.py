@@ -15,8 +15,7 @@ from jobs.screening.gathering.records import Screened
 from jobs.screening.measuring.ranking import Ranked, ranked
 from jobs.screening.measuring.view import View, text_rank
 from jobs.some_answers import SomeAnswers
-from runner.job import Answers
-from runner.task import Answer, Task
+from runner.job import Answer, Answers, Task
 
 _NO_TEXT = Text()
 

@@ -11,7 +11,7 @@ from jobs.screening.figures.reading import recall, saved
 from jobs.screening.figures.shown import shown
 from jobs.screening.figures.stages import calibration, funnel
 from jobs.screening.measuring.results import Results
-from runner.figure import FailedFigure, Figure
+from runner.scorecard import FailedFigure, Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from jobs.figures.models import SIDE_BY_SIDE
 from jobs.metrics.classification import curve
 from jobs.screening.figures.shown import Model, Shown, ends
 from jobs.screening.measuring.strata import ALL, strata
-from runner.figure import Axis, Bars, Figure, Line, Panel, Rule
+from runner.scorecard import Axis, Bars, Figure, LineSeries, Panel, ReferenceLine
 
 BINS = 20
 
@@ -72,7 +72,7 @@ def roc(shown: Shown) -> Figure | None:
 def _roc(model: Model) -> Panel | None:
     view = model.column.view
     kinds: tuple[str, ...] = view.records.kinds  # a look each, in every figure
-    marks: list[Line] = []
+    marks: list[LineSeries] = []
     for name, rows in strata(view.records).items():
         label = view.records.label[rows]
         if name == ALL or label.all() or not label.any():
@@ -80,7 +80,7 @@ def _roc(model: Model) -> Panel | None:
         points = curve(label, view.height[rows])
         some = thinned(len(points.tp))
         marks.append(
-            Line(
+            LineSeries(
                 x=tuple(points.fpr[some].tolist()),
                 y=tuple(points.tpr[some].tolist()),
                 label=name,
@@ -94,7 +94,7 @@ def _roc(model: Model) -> Panel | None:
         x=Axis(label="false positive rate", lo=0, hi=1),
         y=Axis(label="sensitivity", lo=0, hi=1),
         square=True,
-        marks=(Rule(way="diagonal"), *marks),
+        marks=(ReferenceLine(way="diagonal"), *marks),
     )
 
 
@@ -123,7 +123,7 @@ def similarity(shown: Shown) -> Figure | None:
                 x=Axis(label="similarity", lo=0, hi=top),
                 y=Axis(label="share of the kind", lo=0),
                 marks=tuple(
-                    Line(
+                    LineSeries(
                         x=middles,
                         y=tuple((np.histogram(own, edges)[0] / len(own)).tolist()),
                         label=f"{kind} (n = {len(own):,})",

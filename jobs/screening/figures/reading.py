@@ -13,7 +13,7 @@ from jobs.metrics.columns import Floats
 from jobs.metrics.screening import recall_curve
 from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.ranking import ranked
-from runner.figure import Axis, Figure, Line, Panel, Points, Rule
+from runner.scorecard import Axis, Figure, LineSeries, Panel, Points, ReferenceLine
 
 MOST_CURVES = 200
 """Of single reviews; beyond, they are one surface and say nothing."""
@@ -60,17 +60,17 @@ def _curves(model: Model) -> Panel | None:
         y=Axis(label="recall", lo=0, hi=1),
         square=True,
         marks=(
-            Rule(way="diagonal"),
+            ReferenceLine(way="diagonal"),
             *_singles(singles),
-            Line(x=tuple(GRID.tolist()), y=tuple(mean.tolist()), label="mean"),
+            LineSeries(x=tuple(GRID.tolist()), y=tuple(mean.tolist()), label="mean"),
         ),
     )
 
 
-def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[Line]:
+def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
     for number, (x, y) in enumerate(found):
         some = thinned(len(x))
-        yield Line(
+        yield LineSeries(
             x=tuple(x[some].tolist()),
             y=tuple(y[some].tolist()),
             label="" if number else "single reviews",
@@ -109,7 +109,7 @@ def saved(shown: Shown) -> Figure | None:
                 x=Axis(label="WSS@95", lo=min(0.0, *every), hi=max(0.0, *every)),
                 y=Axis(names=tuple(reviews[at] for at in rows)),
                 marks=(
-                    Rule(way="vertical"),
+                    ReferenceLine(way="vertical"),
                     Points(
                         x=tuple(own[at] for at in rows),
                         y=tuple(range(len(rows))),

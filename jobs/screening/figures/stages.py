@@ -13,7 +13,7 @@ from jobs.metrics.calibration import Bin
 from jobs.screening.decisions import EXCLUDE
 from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.view import View
-from runner.figure import Axis, Bars, Figure, Panel
+from runner.scorecard import Axis, Bars, Figure, Panel
 
 
 def funnel(shown: Shown) -> Figure | None:

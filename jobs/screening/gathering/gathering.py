@@ -25,8 +25,7 @@ from jobs.screening.gathering.staged import (
     read,
 )
 from jobs.screening.parsing.criteria import parse_criteria
-from runner.job import Answers
-from runner.task import Answer
+from runner.job import Answer, Answers
 
 
 def sheet_of(dataset: Dataset, answers: Answers, found: Screened) -> Sheet:

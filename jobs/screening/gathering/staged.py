@@ -20,8 +20,8 @@ from jobs.screening.decisions import (
 )
 from jobs.screening.judgement import Decision, Judgement
 from jobs.screening.parsing.screen import parse_screen, score_alone
-from runner.reply import ParseFailure
-from runner.task import Answer
+from runner.job import Answer
+from runner.messages import ParseFailure
 
 OUTCOME_OF: Mapping[Decision, int] = {
     "include": INCLUDE,

@@ -26,9 +26,8 @@ from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import KINDS, Record, record_key
 from runner.errors import DatasetError, UsageError
-from runner.job import ImportedAnswer
-from runner.reply import Reply
-from runner.task import TaskSpec
+from runner.job import ImportedAnswer, TaskSpec
+from runner.messages import Reply
 
 MODEL = "imported"
 """Whose work it is where nothing names a model."""

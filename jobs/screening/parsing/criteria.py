@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from jobs.json_scan import last_object, wellformed
 from jobs.screening.corpus import Criteria, Ids
 from jobs.screening.inputs.criteria import PICO
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _FIELDS = frozenset({"question", "pico", "inclusion", "exclusion"})
 

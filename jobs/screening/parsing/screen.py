@@ -9,8 +9,8 @@ from jobs.json_lines import kind_of
 from jobs.json_scan import Object, objects, wellformed, whole_object
 from jobs.screening.judgement import REASON_CODES, Decision, Judgement
 from jobs.screening.parsing.words import bare, decision_of, stated
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 LIKELY = 0.5
 PERCENT = 100

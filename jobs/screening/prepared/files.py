@@ -15,7 +15,7 @@ from jobs.screening.difficulty.contamination import Contamination
 from jobs.screening.difficulty.topic import Drift
 from jobs.screening.prepared.statistics import ReviewStatistics
 from jobs.screening.validation_set import KINDS, Record
-from runner.records.render import harmless
+from runner.score.render import harmless
 
 Cell: TypeAlias = str | int | float | None
 

@@ -21,8 +21,8 @@ from jobs.screening.prepared.statistics import Overview, overview
 from jobs.screening.prepared.summary import summary_text
 from jobs.screening.settings import INPUTS, Settings
 from jobs.screening.validation_set import KINDS
-from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
+from runner.workload import input_hashes
 
 SAMPLER = 1
 """Version of the draw; raised when the same inputs come to another set."""

@@ -14,16 +14,10 @@ from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
 from jobs.screening.prepared.columns import RECORDS
-from jobs.screening.validation_set import (
-    KINDS,
-    Kind,
-    Record,
-    SetReview,
-    ValidationSet,
-)
+from jobs.screening.validation_set import KINDS, Kind, Record, SetReview, ValidationSet
 from runner.errors import DatasetError
-from runner.fingerprint import input_hashes
 from runner.job import InputFile
+from runner.workload import input_hashes
 
 _CRITERIA = ("question", "pico", "inclusion", "exclusion", "criteria")
 FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")

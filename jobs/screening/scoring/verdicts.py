@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from jobs.screening.gathering.records import STAGES, Screened
 from jobs.screening.gathering.staged import read
 from jobs.screening.judgement import Judgement
-from runner.job import Answers
-from runner.reply import ParseFailure
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
 from runner.scorecard import Verdict
-from runner.task import Answer
 
 TRUTH = ("exclude", "include")
 """By label."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from runner.job import Answers
+from runner.job import Answers, TaskSpec
 from runner.scorecard import Artifact, Metric, Scorecard, Table
-from runner.task import TaskSpec
 from runner.testing import ToyJob, ToySettings
 
 KEYS = (

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runner.testing_roles import PanelJob
+from runner.testing import PanelJob
 
 job = PanelJob()

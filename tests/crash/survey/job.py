@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import hashlib
 
-from runner.job import Answers, Stage
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest
+from runner.job import Answer, Answers, Stage, Task
+from runner.messages import ChatRequest, ParseFailure, Reply
 from runner.scorecard import Metric, Scorecard
-from runner.task import Answer, Task
 from runner.testing import ToyJob, ToySettings
 
 READ, NOTED = "words:", "noted:"

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.comparison.expense import Expense, expenses, unit
 from jobs.comparison.replaying import Replayed
-from runner.records.scoring import Scoring
+from runner.score.scoring import Scoring
 from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.read.status import run_started

@@ -12,7 +12,7 @@ from jobs.comparison.expense import Expense
 from jobs.comparison.front import Dominance, Front, Place
 from jobs.metrics import Interval
 from runner.errors import UsageError
-from runner.figure import Line, Points
+from runner.scorecard import LineSeries, Points
 from tests.jobs.comparison.item_columns import side
 
 A = side({}, "a")
@@ -48,7 +48,7 @@ def three(**changes: object) -> Front:
 def test_each_side_is_a_point_and_the_line_joins_the_front() -> None:
     (panel,) = picture.figure(three(), 0.9).panels
     line, *points = panel.marks
-    assert isinstance(line, Line)
+    assert isinstance(line, LineSeries)
     assert (line.x, line.y) == ((1.0, 2.0, pytest.approx(4.4)), (0.5, 0.7, 0.7))
     assert [
         (each.x, each.label, each.notes) for each in points if isinstance(each, Points)
@@ -64,7 +64,7 @@ def test_each_side_is_a_point_and_the_line_joins_the_front() -> None:
 def test_where_lower_is_better_the_line_joins_the_lowest() -> None:
     (panel,) = picture.figure(three(lower_is_better=True), 0.95).panels
     (line, *_) = panel.marks
-    assert isinstance(line, Line)
+    assert isinstance(line, LineSeries)
     assert line.y == (0.5, 0.4, 0.4)
 
 

@@ -18,7 +18,7 @@ from jobs.comparison.expense import Expense
 from jobs.comparison.front import Place, front
 from jobs.comparison.matching import Drawing, Match, furthest, matches
 from jobs.comparison.sheets import sheets
-from runner.records.render import csv_lines
+from runner.score.render import csv_lines
 from runner.scorecard import Labels
 from runner.typeset import typeset
 from tests.jobs.comparison.item_columns import means, pooled, side

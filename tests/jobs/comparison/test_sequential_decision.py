@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.comparison.sequential import decide
-from runner.deciding import Finished
 from runner.errors import UsageError
+from runner.run.early_stopping import FinishedItems
 from runner.scorecard import Comparable, ItemValues
 from store.results import StoppingRule
 
@@ -57,14 +57,14 @@ WRONG, RIGHT = given_values([[0.0, 0.0]] * 40), given_values([[1.0, 1.0]] * 40)
 def test_whoever_is_right_is_better(
     a: Comparable, b: Comparable, standing: str
 ) -> None:
-    look = decide(a, b, Finished(keys=keys(40), is_whole=True), ACCURACY)
+    look = decide(a, b, FinishedItems(keys=keys(40), is_whole=True), ACCURACY)
     assert look.standing == standing
 
 
 def test_where_lower_is_better_the_higher_is_worse() -> None:
     a = given_values([[0.0]] * 40, lower_is_better=True)
     b = given_values([[1.0]] * 40, lower_is_better=True)
-    finished = Finished(keys=keys(40), is_whole=True)
+    finished = FinishedItems(keys=keys(40), is_whole=True)
     assert decide(a, b, finished, ACCURACY).standing == "worse"
     assert decide(b, a, finished, ACCURACY).standing == "better"
 
@@ -72,7 +72,7 @@ def test_where_lower_is_better_the_higher_is_worse() -> None:
 def test_with_a_margin_equal_models_are_told_to_be_close() -> None:
     some = given_values([[1.0]] * 400)
     margin = StoppingRule(metric="accuracy", margin=0.1)
-    look = decide(some, some, Finished(keys=keys(400), is_whole=True), margin)
+    look = decide(some, some, FinishedItems(keys=keys(400), is_whole=True), margin)
     assert look.standing == "close"
     assert -0.1 < look.lo <= 0 <= look.hi < 0.1
 
@@ -80,7 +80,7 @@ def test_with_a_margin_equal_models_are_told_to_be_close() -> None:
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_a_decision_is_the_same_however_late_one_looks(one: int, other: int) -> None:
     looks = [
-        decide(WRONG, RIGHT, Finished(keys=keys(n), is_whole=False), ACCURACY)
+        decide(WRONG, RIGHT, FinishedItems(keys=keys(n), is_whole=False), ACCURACY)
         for n in (one, other)
     ]
     decided = [look for look in looks if look.standing != "undecided"]
@@ -89,7 +89,7 @@ def test_a_decision_is_the_same_however_late_one_looks(one: int, other: int) -> 
 
 def test_the_last_document_waits_until_its_items_are_known_to_be_all() -> None:
     open_, whole = (
-        decide(WRONG, RIGHT, Finished(keys=keys(3), is_whole=is_whole), ACCURACY)
+        decide(WRONG, RIGHT, FinishedItems(keys=keys(3), is_whole=is_whole), ACCURACY)
         for is_whole in (False, True)
     )
     assert (open_.clusters, whole.clusters) == (2, 3)
@@ -97,7 +97,7 @@ def test_the_last_document_waits_until_its_items_are_known_to_be_all() -> None:
 
 def test_documents_come_in_the_order_of_the_plan_and_others_are_left_out() -> None:
     a, b = given_values([[0.0]] * 5), given_values([[0.0], [1.0], [1.0], [0.0], [1.0]])
-    finished = Finished(keys=("p3", "p0/q0", "p0/q1", "nothing"), is_whole=True)
+    finished = FinishedItems(keys=("p3", "p0/q0", "p0/q1", "nothing"), is_whole=True)
     look = decide(a, b, finished, ACCURACY)
     assert (look.clusters, look.difference) == (2, 0.0)
 
@@ -105,24 +105,24 @@ def test_documents_come_in_the_order_of_the_plan_and_others_are_left_out() -> No
 def test_a_paper_of_many_questions_weighs_as_much_as_one_of_few() -> None:
     a = given_values([[0.0] * 9, [0.0]])
     b = given_values([[1.0] * 9, [0.0]])
-    look = decide(a, b, Finished(keys=keys(2), is_whole=True), ACCURACY)
+    look = decide(a, b, FinishedItems(keys=keys(2), is_whole=True), ACCURACY)
     assert look.difference == 0.5
 
 
 def test_a_question_without_a_value_on_one_side_says_nothing() -> None:
     a, b = given_values([[0.0, None], [None]]), given_values([[1.0, 0.0], [1.0]])
-    look = decide(a, b, Finished(keys=keys(2), is_whole=True), ACCURACY)
+    look = decide(a, b, FinishedItems(keys=keys(2), is_whole=True), ACCURACY)
     assert (look.clusters, look.difference) == (1, 1.0)
 
 
 def test_documents_that_lie_scattered_in_the_plan_are_refused() -> None:
-    finished = Finished(keys=("p0/q0", "p1/q0", "p0/q1"), is_whole=False)
+    finished = FinishedItems(keys=("p0/q0", "p1/q0", "p0/q1"), is_whole=False)
     with pytest.raises(UsageError, match="p0 do not stand together"):
         decide(WRONG, RIGHT, finished, ACCURACY)
 
 
 def test_what_cannot_be_watched_is_refused_with_what_can() -> None:
-    nothing = Finished(keys=(), is_whole=False)
+    nothing = FinishedItems(keys=(), is_whole=False)
     with pytest.raises(UsageError, match="these can: accuracy"):
         decide(WRONG, RIGHT, nothing, StoppingRule(metric="speed"))
     ratio = given_values([[1.0]], kind="ratio")

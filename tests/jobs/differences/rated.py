@@ -16,13 +16,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from jobs.metrics import auroc
+from runner.clients.wire import encode_answer
 from runner.job import Answers, InputFile
-from runner.records.scoring import Scoring, score
-from runner.reply import Reply
+from runner.messages import Reply
+from runner.score.scoring import Scoring, score_run
 from runner.scorecard import Booking, ItemValues, Metric, Scorecard, Table, Verdict
-from runner.settings import as_json, validated
 from runner.testing import ToyJob
-from runner.wire import encode_answer
+from runner.workload import as_json, validated
 from store.events import (
     AttemptAnswered,
     Entry,
@@ -231,7 +231,7 @@ class RatedRun:
         """Score it by a gold file of that content."""
         self.gold.write_text(json.dumps(gold))
         made = validated(job, {"gold": self.gold, **settings})
-        scoring = score(
+        scoring = score_run(
             job, self.folder, made, clock=self.clock, record=True, report=False
         )
         return asyncio.run(scoring)

@@ -16,8 +16,8 @@ from jobs.differences.causes import PARSER, SCORER, Kind
 from jobs.differences.difference import Changed, Difference
 from jobs.differences.finding import difference
 from runner.errors import DatasetError, RunnerError, UsageError
-from runner.records import keeping
-from runner.records.repeating import repeater
+from runner.score import scoring
+from runner.score.repeat import rescorer
 from tests.jobs.differences.rated import MODEL, Given, Rated, RatedRun
 from tests.plugging import plugged
 
@@ -42,7 +42,7 @@ def run(tmp_path: Path) -> RatedRun:
 
 
 def found(run: RatedRun, before: int = 1, after: int = 2) -> Difference:
-    with repeater(run.folder) as opened:
+    with rescorer(run.folder) as opened:
         return difference(
             opened,
             opened.recorded(before),
@@ -143,7 +143,7 @@ def test_an_edited_gold_file_is_taken_from_the_log(run: RatedRun) -> None:
 def test_an_input_that_is_not_kept_is_named(
     run: RatedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "LIMIT", 3)
+    monkeypatch.setattr(scoring, "LIMIT", 3)
     run.scored(GOLD)
     run.scored(GOLD, threshold=0.15)
     run.gold.write_text("{}")
@@ -305,7 +305,7 @@ def test_a_scorecard_of_other_code_that_is_gone_is_named(
     run.scored(GOLD)
     monkeypatch.setattr(Rated, "factor", 3.0)
     run.scored(GOLD)
-    monkeypatch.setattr("runner.records.repeating.parts", lambda *_: {})
+    monkeypatch.setattr("runner.score.repeat.parts", lambda *_: {})
     (run.folder.scores / "1" / "scorecard.json").unlink()
     with pytest.raises(RunnerError, match=r"Scoring 1 was made by other code, and its"):
         found(run)

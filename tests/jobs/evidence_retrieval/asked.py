@@ -8,8 +8,8 @@ from typing import Any
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, Sentence
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import Settings
-from runner.reply import AnyReply, ParseFailure
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import AnyReply, ParseFailure
 
 CRITERIA = {
     "A.1": "Trouble with sleep: lies awake at night",

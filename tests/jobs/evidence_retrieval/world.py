@@ -18,8 +18,8 @@ from jobs.evidence_retrieval.job import job
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers
-from runner.reply import AnyReply, Ranked, Ranking, Reply, Vectors
-from runner.task import Task
+from runner.job import Task
+from runner.messages import AnyReply, RankedDocument, Ranking, Reply, Vectors
 
 WORDS = [
     *("river", "stone", "lamp", "bread", "window", "coat"),
@@ -139,7 +139,7 @@ class Sayings:
         own, _ = self.world.query(task.key)
         chance = draw("rerank_api", task.key)
         results = tuple(
-            Ranked(index=place, score=chance.random())
+            RankedDocument(index=place, score=chance.random())
             for place in range(len(own.sentences))
         )
         return Ranking(results=results)

@@ -9,7 +9,7 @@ from jobs.history.figure import NAMED, figure
 from jobs.history.history import history
 from jobs.history.plot import HEIGHT, STEP, WIDTH, plot
 from jobs.history.reading import Remembered
-from runner.figure import Line, Rule
+from runner.scorecard import LineSeries, ReferenceLine
 from store.runs import RunFolder
 from tests.jobs.history.remembered import milestone
 
@@ -60,8 +60,8 @@ def test_the_figure_has_a_line_for_a_model_and_a_rule_where_data_change() -> Non
     drawn = figure(history(runs_over("d", "d", "e"), across=False))
     (panel,) = drawn.panels
     line, rule = panel.marks
-    assert isinstance(line, Line)
-    assert isinstance(rule, Rule)
+    assert isinstance(line, LineSeries)
+    assert isinstance(rule, ReferenceLine)
     assert (line.x, line.y) == ((0, 1, 2), (0.5, 0.5, 0.5))
     assert (rule.at, rule.label) == (1.5, "database changed")
     assert panel.x.names == ("r0", "r1", "r2")

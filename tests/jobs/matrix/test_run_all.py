@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.ledger import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine, read_ledger
 from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status, until

@@ -18,8 +18,8 @@ from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.slugs import slugs
 from jobs.testing import MemoryAnswers, written
+from runner.job import Task
 from runner.scorecard import Metric, Scorecard
-from runner.task import Task
 
 RESPONSES = "model_paper_investigation_responses.jsonl"
 RESULTS = "model_paper_investigation_eval_results.jsonl"

@@ -32,9 +32,8 @@ from jobs.paper_investigation.parsing import (
 from jobs.paper_investigation.request import batch_context, request
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.testing import choice, dataset, study
-from runner.reply import Reply
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, Reply
 
 PAPER = """\
 # CYP2C9 and the dose of warfarin

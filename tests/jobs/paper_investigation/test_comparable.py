@@ -12,8 +12,8 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
+from runner.job import Task
 from runner.scorecard import ItemValues, Scorecard
-from runner.task import Task
 
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 

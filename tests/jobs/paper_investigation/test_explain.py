@@ -15,8 +15,8 @@ from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
-from runner.reply import Reply
-from runner.task import Answer, Task
+from runner.job import Answer, Task
+from runner.messages import Reply
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,8 @@ from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.request import batch_context
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
-from runner.job import Importer, Job
-from runner.reply import ParseFailure, Reply
-from runner.task import Task
+from runner.job import Importer, Job, Task
+from runner.messages import ParseFailure, Reply
 
 STAGES = {stage.name: stage for stage in job.stages}
 

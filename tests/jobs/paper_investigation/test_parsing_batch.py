@@ -15,7 +15,7 @@ from jobs.paper_investigation.parsing import (
     stray_answers,
 )
 from jobs.paper_investigation.settings import Rules
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 OPTIONS = ("warfarin", "statin", "vitamin D", "None of the options")
 

@@ -4,7 +4,7 @@ import pytest
 
 from jobs.paper_investigation.parsing import Letter, parse_letter
 from jobs.paper_investigation.settings import Rules
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 OPTIONS = ("warfarin", "a statin", "vitamin D.", "None of the options")
 

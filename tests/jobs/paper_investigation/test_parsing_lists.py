@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.paper_investigation.parsing import VariantList, parse_list
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 
 def read(text: str, finish_reason: str = "stop") -> VariantList | ParseFailure:

@@ -22,7 +22,7 @@ from jobs.paper_investigation.parsing import (
 )
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.variants import distinct
-from runner.reply import Reply
+from runner.messages import Reply
 
 pytestmark = pytest.mark.realdata
 

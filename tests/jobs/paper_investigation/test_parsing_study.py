@@ -8,7 +8,7 @@ from jobs.paper_investigation.parsing import (
     significance_right,
 )
 from jobs.paper_investigation.settings import Rules
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 
 def read(text: str) -> tuple[str, str] | str:

@@ -15,7 +15,7 @@ from jobs.paper_investigation.parsing import (
 from jobs.paper_investigation.parsing.values import Letter
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.variants import distinct
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 BOTH: tuple[Rules, Rules] = ("robust", "clinpgx-qa")
 Entries: TypeAlias = tuple[str, ...] | None

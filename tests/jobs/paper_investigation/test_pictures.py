@@ -11,9 +11,18 @@ from jobs.paper_investigation.scoring.pictures import MOST_MODELS
 from jobs.paper_investigation.tallies.study import SIGNIFICANCES
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
-from runner.figure import Bars, Figure, Heat, Histogram, Points, Rule, Stack
-from runner.scorecard import Metric, Scorecard
-from runner.task import Task
+from runner.job import Task
+from runner.scorecard import (
+    Bars,
+    Figure,
+    Heatmap,
+    Histogram,
+    Metric,
+    Points,
+    ReferenceLine,
+    Scorecard,
+    Stack,
+)
 
 REPLIES = {
     "PMC1": '["rs1", "rs2"]',
@@ -114,7 +123,7 @@ def test_the_forest_is_of_the_differences_that_the_table_has() -> None:
     panels = {panel.title: panel for panel in figure(card, "differences").panels}
     panel = panels["variant recall"]
     (rule, mark) = panel.marks
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, ReferenceLine)
     assert isinstance(mark, Points)
     assert (rule.way, rule.at) == ("vertical", 0.0)
     assert panel.y.names == ("m - k\nn = 2",)
@@ -144,7 +153,7 @@ def test_significances_stand_where_expected_meets_answered() -> None:
     odd = {**REPLIES, "PMC1/study_param:1": '{"p_value": "1", "significance": "hm"}'}
     (panel, _) = figure(scored(lambda task: odd[task.key]), "significance").panels
     (mark,) = panel.marks
-    assert isinstance(mark, Heat)
+    assert isinstance(mark, Heatmap)
     assert mark.rows[SIGNIFICANCES.index("yes")] == (0, 0, 0, 0, 1)
     assert sum(sum(row) for row in mark.rows if row) == 1
 

@@ -14,8 +14,8 @@ from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan
 from jobs.paper_investigation.request import batch_of
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
-from runner.reply import ParseFailure, Reply
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ParseFailure, Reply
 
 QUESTIONS = (
     choice("PMC1", "rs2", "1", pipeline="mcq_variant"),

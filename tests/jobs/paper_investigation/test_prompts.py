@@ -20,8 +20,8 @@ from jobs.paper_investigation.request import batch_context, request
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.paper_investigation.variants import VARIANT_KINDS
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest
 
 QUESTION_TEXTS = st.text(min_size=1).filter(lambda text: text.split())
 

@@ -30,8 +30,8 @@ from jobs.paper_investigation.reading import read_batch, read_extraction
 from jobs.paper_investigation.request import request
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.variants import variant_class
-from runner.reply import ParseFailure, Reply
-from runner.task import Answer, Task
+from runner.job import Answer, Task
+from runner.messages import ParseFailure, Reply
 
 LARCH, MOSS = "larch-70b", "moss-3b"
 

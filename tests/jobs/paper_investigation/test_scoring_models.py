@@ -12,9 +12,9 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
-from runner.reply import Reply
+from runner.job import Task
+from runner.messages import Reply
 from runner.scorecard import Metric, Scorecard
-from runner.task import Task
 
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 

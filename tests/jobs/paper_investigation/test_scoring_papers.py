@@ -10,9 +10,9 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, tabulated
-from runner.reply import Reply
+from runner.job import Task
+from runner.messages import Reply
 from runner.scorecard import Cell, Scorecard
-from runner.task import Task
 
 Replies = Mapping[str, str | Reply | None]
 

@@ -10,8 +10,8 @@ from jobs.paper_investigation.dataset import Dataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, tabulated
+from runner.job import Task
 from runner.scorecard import Metric, Scorecard
-from runner.task import Task
 
 MODEL = "model"
 

@@ -10,8 +10,8 @@ from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, tabulated, written
-from runner.scorecard import Metric, Row, Scorecard, Verdict
-from runner.task import Task
+from runner.job import Task
+from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 
 REPLIES = {
     "PMC1": '["rs1", "CYP2C9*2", "NAT2 slow acetylator"]',
@@ -161,7 +161,7 @@ def test_rows_fit_the_columns_of_declared_tables(card: Scorecard) -> None:
         "flips",
         "baselines",
     ]
-    rows = [each for each in card.details if isinstance(each, Row)]
+    rows = [each for each in card.details if isinstance(each, StreamedRow)]
     assert {row.table for row in rows} <= set(tables)
     assert all(len(row.cells) == len(tables[row.table].columns) for row in rows)
 

@@ -18,7 +18,7 @@ from jobs.paper_investigation.request import request
 from jobs.paper_investigation.settings import Settings
 from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, tabulated, written
-from runner.reply import Reply
+from runner.messages import Reply
 from store.database import open_reader
 from store.read.tasks import tasks
 from store.runs import RunFolder

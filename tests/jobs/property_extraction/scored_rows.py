@@ -14,8 +14,8 @@ from jobs.property_extraction.measuring.results import Results, measured
 from jobs.property_extraction.row import Prediction, TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import Settings
-from runner.reply import Reply
-from runner.task import Answer, Task
+from runner.job import Answer, Task
+from runner.messages import Reply
 
 RUBRIC = Rubric(
     properties={

@@ -23,7 +23,7 @@ from jobs.property_extraction.parsing.extraction import parse_extraction
 from jobs.property_extraction.parsing.verdict import parse_verdict
 from jobs.property_extraction.rubric import Kind, Rubric
 from jobs.property_extraction.values.disagreement import disagreements
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 TEASEL, YARROW = MODELS = ("teasel-70b", "yarrow-8b")
 REFNOS = ("SL-001", "SL-002", "SL-003", "SL-004", "SL-005")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.inputs.load import SAMPLE
-from runner.records.render import as_meant
+from runner.score.render import as_meant
 from tests.jobs.screening.commanded import command, rows
 
 COUNTS = ("tp", "fp", "fn")

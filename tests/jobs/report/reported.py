@@ -8,22 +8,26 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from jobs.report.page import write
-from runner.figure import (
+from runner.score.render import OPERATIONS, ReportSource, csv_lines
+from runner.scorecard import (
+    LIMITS,
     Axis,
     Band,
     Bars,
     Figure,
-    Heat,
+    Finding,
+    Heatmap,
     Histogram,
-    Line,
+    LineSeries,
+    Metric,
     Panel,
     Points,
-    Rule,
+    ReferenceLine,
+    Scorecard,
     Stack,
+    Table,
+    Target,
 )
-from runner.records.render import csv_lines
-from runner.records.reporting import OPERATIONS, Reported
-from runner.scorecard import LIMITS, Finding, Metric, Scorecard, Table, Target
 from store.events import Input
 
 COURSE = {
@@ -53,13 +57,13 @@ FIGURES = (
                 square=True,
                 marks=(
                     Band(x=(0, 0.5, 1), lo=(0, 0.6, 1), hi=(0.1, 0.8, 1), label="95 %"),
-                    Line(
+                    LineSeries(
                         x=(0, 0.5, None, 1), y=(0, 0.7, None, 1), label="m", steps=True
                     ),
                     Points(
                         x=(0.5,), y=(0.7,), notes=("tau",), series=1, label="chosen"
                     ),
-                    Rule(way="diagonal", label="chance"),
+                    ReferenceLine(way="diagonal", label="chance"),
                 ),
             ),
         ),
@@ -84,7 +88,7 @@ FIGURES = (
                 marks=(
                     Stack(values=(3, 4), label="NEG", series=2),
                     Stack(values=(1, None), label="POS", series=3),
-                    Rule(way="horizontal", at=2),
+                    ReferenceLine(way="horizontal", at=2),
                 ),
             ),
             Panel(
@@ -95,7 +99,7 @@ FIGURES = (
             Panel(
                 x=Axis(names=("0.2", "0.3")),
                 y=Axis(names=("0.01", "0.02")),
-                marks=(Heat(rows=((1, 2), (3, None)), label="FN per 1000"),),
+                marks=(Heatmap(rows=((1, 2), (3, None)), label="FN per 1000"),),
             ),
         ),
     ),
@@ -181,7 +185,7 @@ CARD = Scorecard(
     missing=3,
 )
 
-REPORTED = Reported(
+REPORTED = ReportSource(
     job="a-job",
     job_version="1",
     run_id="r",

@@ -7,20 +7,24 @@ from pathlib import Path
 
 from jobs.figures.gallery import drawn
 from jobs.report.page import write
-from runner.figure import Axis, FailedFigure, Figure, Line, Panel
+from runner.scorecard import Axis, FailedFigure, Figure, LineSeries, Panel
 from tests.jobs.report.reported import CARD, REPORTED, Page, written
 
 GOOD = Figure(
     name="good",
     title="Good",
     caption="A line.",
-    panels=(Panel(marks=(Line(x=(0, 1), y=(0, 1), series=0),), x=Axis(), y=Axis()),),
+    panels=(
+        Panel(marks=(LineSeries(x=(0, 1), y=(0, 1), series=0),), x=Axis(), y=Axis()),
+    ),
 )
 
 UNDRAWABLE = replace(
     GOOD,
     name="undrawable",
-    panels=(Panel(marks=(Line(x=(0, 1), y=(0, 1, 2), series=0),), x=Axis(), y=Axis()),),
+    panels=(
+        Panel(marks=(LineSeries(x=(0, 1), y=(0, 1, 2), series=0),), x=Axis(), y=Axis()),
+    ),
 )
 
 

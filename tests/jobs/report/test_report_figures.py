@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 from jobs.report.figures import drawn, write
 from jobs.report.lettering import LABEL, label, words
-from runner.figure import Axis, Bars, Figure, Histogram, Line, Panel, Points
+from runner.scorecard import Axis, Bars, Figure, Histogram, LineSeries, Panel, Points
 from tests.jobs.report.reported import FIGURES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,7 +23,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def _panel(*marks: Line, **axes: Axis) -> Panel:
+def _panel(*marks: LineSeries, **axes: Axis) -> Panel:
     return Panel(marks=marks, x=axes.get("x", Axis()), y=axes.get("y", Axis()))
 
 
@@ -104,7 +104,7 @@ def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
             name="f",
             title="",
             caption="",
-            panels=(_panel(Line(x=(0, 1), y=(0, value)), y=Axis(lo=0, hi=1)),),
+            panels=(_panel(LineSeries(x=(0, 1), y=(0, value)), y=Axis(lo=0, hi=1)),),
         )
         write([figure], tmp_path)
         pictures.append(_files(tmp_path))
@@ -113,7 +113,7 @@ def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
 
 
 def test_faint_lines_are_thinner_than_the_one_that_counts() -> None:
-    marks = (Line(x=(0, 1), y=(0, 1), faint=True), Line(x=(0, 1), y=(1, 1)))
+    marks = (LineSeries(x=(0, 1), y=(0, 1), faint=True), LineSeries(x=(0, 1), y=(1, 1)))
     figure = Figure(name="f", title="", caption="", panels=(_panel(*marks),))
     many, one = drawn(figure).axes[0].lines
     assert many.get_linewidth() < one.get_linewidth()
@@ -121,7 +121,9 @@ def test_faint_lines_are_thinner_than_the_one_that_counts() -> None:
 
 
 def test_square_panels_side_by_side_leave_no_room_above_them() -> None:
-    square = Panel(marks=(Line(x=(0, 1), y=(0, 1)),), x=Axis(), y=Axis(), square=True)
+    square = Panel(
+        marks=(LineSeries(x=(0, 1), y=(0, 1)),), x=Axis(), y=Axis(), square=True
+    )
     pair = Figure(name="f", title="", caption="", panels=(square, square), columns=2)
     width, height = drawn(pair).get_size_inches()
     assert height < 0.6 * width
@@ -140,7 +142,10 @@ def test_counts_have_no_number_between_two() -> None:
 
 def test_nothing_but_undefined_numbers_draws_an_empty_panel(tmp_path: Path) -> None:
     figure = Figure(
-        name="f", title="", caption="", panels=(_panel(Line(x=(None,), y=(None,))),)
+        name="f",
+        title="",
+        caption="",
+        panels=(_panel(LineSeries(x=(None,), y=(None,))),),
     )
     write([figure], tmp_path)
     assert len(_files(tmp_path)) == 2
@@ -164,7 +169,9 @@ def test_text_that_looks_like_a_formula_draws_no_formula(tmp_path: Path) -> None
         name="f",
         title="",
         caption="",
-        panels=(_panel(Line(x=(0,), y=(0,), label=r"$\frac{$"), x=Axis(label="$_$")),),
+        panels=(
+            _panel(LineSeries(x=(0,), y=(0,), label=r"$\frac{$"), x=Axis(label="$_$")),
+        ),
     )
     write([broken], tmp_path)
     assert (tmp_path / "f.svg").stat().st_size > 1_000

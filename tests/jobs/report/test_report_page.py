@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from jobs.report.costs import costs
 from jobs.report.markup import element
 from jobs.report.sections import notices
-from runner.figure import Axis, Figure, Panel, Points
-from runner.scorecard import Finding, Metric, Scorecard, Table
+from runner.scorecard import (
+    Axis,
+    Figure,
+    Finding,
+    Metric,
+    Panel,
+    Points,
+    Scorecard,
+    Table,
+)
 from tests.jobs.report.reported import CARD, COURSE, REPORTED, Page, written
 
 HOSTILE = (

@@ -17,8 +17,8 @@ from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.reading import read_plan
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
-from runner.reply import Reply, Usage
-from runner.task import Answer, Task
+from runner.job import Answer, Task
+from runner.messages import Reply, Usage
 from tests.jobs.review_benchmark.small_review import stocked
 
 UNREADABLE = "?"

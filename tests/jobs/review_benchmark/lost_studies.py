@@ -9,9 +9,9 @@ from jobs.review_benchmark.database.paper import Entry
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
-from runner.reply import Reply
+from runner.job import Answer, Task
+from runner.messages import Reply
 from runner.scorecard import Scorecard
-from runner.task import Answer, Task
 from tests.jobs.review_benchmark.agents import (
     Agent,
     Asked,

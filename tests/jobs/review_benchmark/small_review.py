@@ -17,8 +17,8 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.reading import STAGES
 from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
 from jobs.review_benchmark.settings import Settings
-from runner.reply import Reply
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import Reply
 
 REVIEW = Review(
     id="CD7",

@@ -29,7 +29,7 @@ from jobs.review_benchmark.parsing.plan import parse_plan
 from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.review import TruthPaper
 from jobs.review_benchmark.settings import ENDS, Settings
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 from tests.jobs.screening.commanded import Done, command, rows
 
 MODELS = ("hazel-70b", "fern-8b")

@@ -12,10 +12,10 @@ from jobs.review_benchmark.asking.plan import searched
 from jobs.review_benchmark.inputs import load
 from jobs.review_benchmark.parsing.plan import parse_plan
 from jobs.review_benchmark.settings import Settings
-from runner.reply import Reply
-from runner.simulate.asked import said
-from runner.simulate.chance import Chance
-from runner.simulate.content import fitting
+from runner.messages import Reply
+from runner.simulate.model import fitting
+from runner.simulate.options import Chance
+from runner.simulate.requests import said
 
 SEEDS = 40
 

@@ -10,8 +10,8 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.reading import STAGES
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import Kind, Record, SetReview, ValidationSet
-from runner.reply import Reply
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import Reply
 
 CRITERIA = Criteria(
     question="Does walking help sleep?",

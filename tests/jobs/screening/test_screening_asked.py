@@ -12,7 +12,7 @@ from jobs.marks import blocks
 from jobs.screening.asking.lexical import is_title_alone
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.screen import parse_screen
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 from tests.answering import answering
 from tests.jobs.screening.commanded import command, some_records
 

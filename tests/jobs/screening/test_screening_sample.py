@@ -13,7 +13,7 @@ from jobs.screening.inputs.load import SAMPLE, load
 from jobs.screening.judgement import REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen
 from jobs.screening.settings import Settings
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 from tests.jobs.screening.commanded import command, rows, some_records
 
 MODELS = ("alder-9b", "sorrel-70b")

@@ -16,13 +16,20 @@ from dataclasses import dataclass, field
 import msgspec
 
 from runner import errors as e
+from runner.batch.batch import (
+    BatchBounds,
+    BatchSearch,
+    BatchStatus,
+    ItemOutcome,
+    OrphanItem,
+    SoughtBatch,
+)
 from runner.batch.carrier import MOST_READINGS
-from runner.batch.endpoint import Bounds, ItemOutcome, Orphan, Search, Sought, Standing
 from runner.batch.openai import received
-from runner.clients.ladder import Ladder
-from runner.reply import Usage
-from runner.request import ChatRequest
-from runner.wire import OPENAI_CHAT, Shape, encode_reply
+from runner.clients.fallbacks import Fallbacks
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.clients.wire_shared import Shape
+from runner.messages import ChatRequest, Usage
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,14 +123,14 @@ class FakeBatches:
     """A model's batches at a `Provider`; *step* is told of all that is done there."""
 
     form = "openai"
-    bounds = Bounds(requests=1000, bytes=1_000_000)
+    bounds = BatchBounds(requests=1000, bytes=1_000_000)
 
     def __init__(
         self, provider: Provider, step: Callable[[], None] = lambda: None
     ) -> None:
         self._provider = provider
         self._step = step
-        self.ladder = Ladder("fake", "m")
+        self.ladder = Fallbacks("fake", "m")
 
     def encode(self, request: ChatRequest, shape: Shape) -> bytes:
         del shape
@@ -148,13 +155,13 @@ class FakeBatches:
             raise e.ConnectionLost("gone")
         return batch_id
 
-    async def find(self, sought: Sought) -> Search:
+    async def find(self, sought: SoughtBatch) -> BatchSearch:
         self._step()
         provider, is_settled = self._provider, True
         for batch_id, batch in provider.shown().items():
             if provider.is_labelled:
                 if batch.key == sought.key:
-                    return Search(id=batch_id)
+                    return BatchSearch(id=batch_id)
                 continue
             if batch_id in sought.others or len(batch.fates) != sought.requests:
                 continue
@@ -162,12 +169,12 @@ class FakeBatches:
             if batch.looks >= 0:
                 is_settled = False
             elif batch.key == sought.key:
-                return Search(id=batch_id)
-        return Search(is_settled=is_settled)
+                return BatchSearch(id=batch_id)
+        return BatchSearch(is_settled=is_settled)
 
     async def orphans(
         self, tag: str, *, known: AbstractSet[str], before_us: int
-    ) -> list[Orphan] | None:
+    ) -> list[OrphanItem] | None:
         del before_us
         self._step()
         provider = self._provider
@@ -178,21 +185,21 @@ class FakeBatches:
             if any(batch.looks >= 0 for batch in others.values()):
                 return None
         return [
-            Orphan(batch=batch_id, item=item)
+            OrphanItem(batch=batch_id, item=item)
             for batch_id, batch in others.items()
             if batch.key.startswith(f"{tag}-")
             for item, fate in batch.fates.items()
             if fate == "answered" or (provider.is_labelled and batch.looks >= 0)
         ]
 
-    async def look(self, batch_id: str) -> Standing:
+    async def look(self, batch_id: str) -> BatchStatus:
         self._step()
         batch = self._provider.find(batch_id)
         batch.looks -= 1
         fates = Counter(batch.fates.values())
         if batch.looks >= 0 and not batch.is_cancelled:
-            return Standing(status="in_progress")
-        return Standing(
+            return BatchStatus(status="in_progress")
+        return BatchStatus(
             status="completed",
             done=fates["answered"],
             failed=fates["failed"],
@@ -200,7 +207,7 @@ class FakeBatches:
         )
 
     async def results(
-        self, batch_id: str, standing: Standing
+        self, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         del standing
         provider = self._provider

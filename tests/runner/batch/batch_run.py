@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from runner.clients.ladder import Ladder
+from runner.clients.fallbacks import Fallbacks
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
-from runner.launching import launch
-from runner.launching.company import Company
-from runner.launching.shell import Shell
+from runner.engine.planner import Planner
 from runner.options import options_from
+from runner.run import launch
+from runner.run.context import RunContext
+from runner.run.endpoints import SharedEndpoints
 from runner.testing import START_US, ToyJob, ToySettings, VirtualLoop
-from runner.work import load_work
+from runner.workload import load_workload
 from store.database import open_reader
 from store.events import Event, UnknownEvent
 from store.log.sqlite import SqliteLog
@@ -84,7 +84,7 @@ class BatchRun:
         self.told: list[str] = []
         self.processes = 0
         self.settings = ToySettings(items=3)
-        self.work = load_work(ToyJob(), self.settings)
+        self.work = load_workload(ToyJob(), self.settings)
         self.options = options_from(
             {
                 "model": MODEL,
@@ -103,7 +103,7 @@ class BatchRun:
         """Whether it is known what the endpoint takes, so that the first batch need not
         hold one request alone."""
 
-    def process(self, fuse: Fuse | None = None) -> launch.Ended | None:
+    def process(self, fuse: Fuse | None = None) -> launch.RunOutcome | None:
         """One process; None: it was killed."""
         burning = fuse or Fuse()
         self.processes += 1
@@ -114,12 +114,12 @@ class BatchRun:
 
         with self._patch.context() as patch:
             patch.setattr(
-                "runner.launching.connecting.open_endpoint",
+                "runner.run.endpoints.open_endpoint",
                 lambda _model, _options: FakeBatches(self.provider, step),
             )
             patch.setattr(SqliteLog, "append", _append(burning))
             if self.is_settled:
-                patch.setattr(Ladder, "is_known", True)
+                patch.setattr(Fallbacks, "is_known", True)
             try:
                 with asyncio.Runner(
                     loop_factory=lambda: VirtualLoop(has_threads=True)
@@ -133,8 +133,8 @@ class BatchRun:
                 assert others is None, others
                 return None
 
-    async def _run(self) -> launch.Ended:
-        company = Company()
+    async def _run(self) -> launch.RunOutcome:
+        company = SharedEndpoints()
         if not self.folder.log.exists():
             return await launch.start(
                 self.folder, self.work, self.options, self._shell(), company=company
@@ -148,16 +148,16 @@ class BatchRun:
             company=company,
         )
 
-    def _shell(self) -> Shell:
+    def _shell(self) -> RunContext:
         @asynccontextmanager
         async def watch(
-            driver: Driver, growth: Growth, before: Status
+            driver: Driver, growth: Planner, before: Status
         ) -> AsyncIterator[None]:
             del growth, before
             self.on_watch(driver)
             yield
 
-        return Shell(
+        return RunContext(
             clock=RunClock(START_US + self.processes * DAY_US),
             environment={},
             runs_dir=self.folder.path.parent,

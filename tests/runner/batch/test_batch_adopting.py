@@ -12,13 +12,19 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
-from runner.batch.endpoint import BatchEndpoint, Orphan
-from runner.batch.ids import Asked, item_id, key_of, request_of
-from runner.batch.opening import open_endpoint
-from runner.request import ChatRequest, Message, Part
+from runner.batch.batch import (
+    BatchedAttempt,
+    BatchEndpoint,
+    OrphanItem,
+    item_id,
+    key_of,
+    request_of,
+)
+from runner.batch.client import open_endpoint
+from runner.clients.wire_shared import Shape
+from runner.messages import ChatRequest, Message, TextPart
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import Shape
 from store.events import BatchCreated
 from store.testing import FakeClock
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
@@ -103,7 +109,7 @@ def test_a_list_that_fails_is_read_again_and_a_refused_key_ends_the_run(
 
     async def failing(
         endpoint: FakeBatches, tag: str, *, known: set[str], before_us: int
-    ) -> list[Orphan] | None:
+    ) -> list[OrphanItem] | None:
         if errors:
             raise errors.pop()
         return await orphans(endpoint, tag, known=known, before_us=before_us)
@@ -139,7 +145,8 @@ def test_what_a_killed_process_did_not_come_to_take_over_the_next_one_does(
 
 TAG, HASH = "siftlog-0a1b2c3d", "feed" * 16
 REQUEST = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="Say 'hello'."),)),), max_tokens=9
+    messages=(Message(role="user", parts=(TextPart(text="Say 'hello'."),)),),
+    max_tokens=9,
 )
 
 
@@ -155,7 +162,7 @@ async def _served(
 
 async def _create(endpoint: BatchEndpoint, key: str, *tasks: int) -> str:
     body = endpoint.encode(REQUEST, Shape())
-    items = [(item_id(key, Asked(task, 1, HASH)), body) for task in tasks]
+    items = [(item_id(key, BatchedAttempt(task, 1, HASH)), body) for task in tasks]
     return await endpoint.create(key, items, await endpoint.upload(key, items))
 
 

@@ -9,17 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.batch.course import MOVES, Happening, Stage, after
-from runner.batch.ids import LONGEST, Asked, batch_key, item_id, run_tag
-from runner.launching.batching import tag_of
+from runner.batch.batch import (
+    BATCH_TRANSITIONS,
+    LONGEST,
+    BatchedAttempt,
+    BatchEvent,
+    BatchStage,
+    batch_key,
+    item_id,
+    run_tag,
+    stage_after,
+)
+from runner.run.endpoints import tag_of
 from store.runs import RunFolder
 
-NEXT: dict[Stage, list[Happening]] = defaultdict(list)
-for stage_, happening_ in MOVES:
+NEXT: dict[BatchStage, list[BatchEvent]] = defaultdict(list)
+for stage_, happening_ in BATCH_TRANSITIONS:
     NEXT[stage_].append(happening_)
 
 ASKED = st.builds(
-    Asked,
+    BatchedAttempt,
     st.integers(1, 10**9),
     st.integers(1, 99),
     st.text("0123456789abcdef", min_size=64, max_size=64),
@@ -27,57 +36,61 @@ ASKED = st.builds(
 
 
 @st.composite
-def _courses(draw: st.DrawFn) -> list[tuple[Stage, Happening]]:
+def _courses(draw: st.DrawFn) -> list[tuple[BatchStage, BatchEvent]]:
     """A course from the beginning on, as far as it is followed."""
-    stage, course = Stage.GATHERING, []
+    stage, course = BatchStage.GATHERING, []
     for _ in range(30):
         if stage.is_final:
             break
         happening = draw(st.sampled_from(NEXT[stage]))
         course.append((stage, happening))
-        stage = after(stage, happening)
-    return [*course, (stage, Happening.RECORDED)]
+        stage = stage_after(stage, happening)
+    return [*course, (stage, BatchEvent.RECORDED)]
 
 
 @given(_courses())
 def test_a_batch_is_sent_only_where_the_provider_cannot_have_it(
-    course: list[tuple[Stage, Happening]],
+    course: list[tuple[BatchStage, BatchEvent]],
 ) -> None:
     was_sent = False
     for stage, happening in course:
-        assert not (was_sent and stage in {Stage.GATHERING, Stage.PREPARED})
+        assert not (was_sent and stage in {BatchStage.GATHERING, BatchStage.PREPARED})
         was_sent = was_sent or happening in {
-            Happening.CREATED,
-            Happening.UNSURE,
-            Happening.FOUND,
+            BatchEvent.CREATED,
+            BatchEvent.UNSURE,
+            BatchEvent.FOUND,
         }
 
 
 @given(_courses())
 def test_results_are_read_of_a_batch_that_has_an_id(
-    course: list[tuple[Stage, Happening]],
+    course: list[tuple[BatchStage, BatchEvent]],
 ) -> None:
     has_id = False
     for stage, happening in course:
-        assert has_id or stage not in {Stage.OPEN, Stage.ENDED, Stage.COLLECTED}
-        has_id = has_id or happening in {Happening.CREATED, Happening.FOUND}
+        assert has_id or stage not in {
+            BatchStage.OPEN,
+            BatchStage.ENDED,
+            BatchStage.COLLECTED,
+        }
+        has_id = has_id or happening in {BatchEvent.CREATED, BatchEvent.FOUND}
 
 
 def test_every_stage_can_be_left_or_is_final_and_every_happening_has_a_place() -> None:
-    assert set(NEXT) == {stage for stage in Stage if not stage.is_final}
-    assert {happening for _, happening in MOVES} == set(Happening)
-    reached = {Stage.GATHERING, *MOVES.values()}
-    assert reached == set(Stage)
+    assert set(NEXT) == {stage for stage in BatchStage if not stage.is_final}
+    assert {happening for _, happening in BATCH_TRANSITIONS} == set(BatchEvent)
+    reached = {BatchStage.GATHERING, *BATCH_TRANSITIONS.values()}
+    assert reached == set(BatchStage)
 
 
 def test_what_cannot_happen_is_a_bug() -> None:
     with pytest.raises(KeyError):
-        after(Stage.COLLECTED, Happening.CREATED)
+        stage_after(BatchStage.COLLECTED, BatchEvent.CREATED)
 
 
 @given(st.text(), ASKED)
 def test_an_item_says_whose_it_is_in_letters_that_providers_take(
-    run: str, asked: Asked
+    run: str, asked: BatchedAttempt
 ) -> None:
     tag = run_tag(run)
     key = batch_key(tag, "m", [asked], 1)
@@ -92,7 +105,9 @@ def test_an_item_says_whose_it_is_in_letters_that_providers_take(
 
 
 @given(st.lists(ASKED, min_size=1, max_size=4), st.data())
-def test_another_batch_has_another_key(asked: list[Asked], data: st.DataObject) -> None:
+def test_another_batch_has_another_key(
+    asked: list[BatchedAttempt], data: st.DataObject
+) -> None:
     changed = list(asked)
     at = data.draw(st.integers(0, len(asked) - 1))
     field = data.draw(st.sampled_from(["task", "attempt"]))

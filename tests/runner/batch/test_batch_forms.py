@@ -12,13 +12,14 @@ import pytest
 from aiohttp import web
 
 from runner.batch.anthropic import AnthropicBatches
-from runner.batch.endpoint import BatchEndpoint, ItemOutcome, Sought, Standing
+from runner.batch.batch import BatchEndpoint, BatchStatus, ItemOutcome, SoughtBatch
+from runner.batch.client import open_endpoint
 from runner.batch.openai import OpenAIBatches
-from runner.batch.opening import open_endpoint
-from runner.clients.client import Received
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
-from runner.engine.answered import answered
+from runner.clients.client import ClientOptions, Received, Secret
+from runner.clients.wire import ANTHROPIC_MESSAGES
+from runner.clients.wire_openai import OPENAI_CHAT
+from runner.clients.wire_shared import Shape, Structure
+from runner.engine.attempt_events import answered_event
 from runner.errors import (
     AttemptError,
     AuthFailed,
@@ -31,11 +32,9 @@ from runner.errors import (
     RateLimited,
     UsageError,
 )
-from runner.reply import Reply
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.messages import ChatRequest, Message, Reply, Schema, TextPart
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, Shape, Structure
 from store.events import AttemptAnswered
 from store.testing import FakeClock
 from tests.wire_forms import batches_at
@@ -44,8 +43,8 @@ pytestmark = pytest.mark.asyncio
 
 REQUEST = ChatRequest(
     messages=(
-        Message(role="system", parts=(Part(text="Be brief."),)),
-        Message(role="user", parts=(Part(text="Say 'hello'."),)),
+        Message(role="system", parts=(TextPart(text="Be brief."),)),
+        Message(role="user", parts=(TextPart(text="Say 'hello'."),)),
     ),
     max_tokens=16,
 )
@@ -76,7 +75,7 @@ async def _create(endpoint: BatchEndpoint, *ids: str, key: str = "siftlog-x-y") 
     return await endpoint.create(key, items, file)
 
 
-async def _ended(endpoint: BatchEndpoint, batch_id: str) -> Standing:
+async def _ended(endpoint: BatchEndpoint, batch_id: str) -> BatchStatus:
     for _ in range(5000):
         standing = await endpoint.look(batch_id)
         if standing.outcome is not None:
@@ -142,9 +141,9 @@ async def test_a_batch_is_found_again_by_whoever_knows_its_key(form: str) -> Non
         other = await _create(endpoint, "1-a", "2-b", key="siftlog-x-yet-another")
         for each in (batch_id, other):
             await _ended(endpoint, each)
-        sought = Sought(key="siftlog-x-y", requests=2, prepared_us=0)
+        sought = SoughtBatch(key="siftlog-x-y", requests=2, prepared_us=0)
         assert (await endpoint.find(sought)).id == batch_id
-        unknown = Sought(key="siftlog-x-z", requests=2, prepared_us=0)
+        unknown = SoughtBatch(key="siftlog-x-z", requests=2, prepared_us=0)
         nothing = await endpoint.find(unknown)
         assert (nothing.id, nothing.is_settled) == (None, True)
         assert other != batch_id
@@ -159,7 +158,7 @@ async def test_a_batch_without_a_key_is_doubtful_until_it_has_ended() -> None:
             (2, (batch_id,), True),
         ):
             found = await endpoint.find(
-                Sought(key="k", requests=requests, prepared_us=0, others=others)
+                SoughtBatch(key="k", requests=requests, prepared_us=0, others=others)
             )
             assert (found.id, found.is_settled) == (None, is_settled)
 
@@ -236,7 +235,7 @@ def _lines(*lines: dict[str, object]) -> str:
 async def _read(
     endpoint: BatchEndpoint, files: Sequence[str] = ()
 ) -> list[tuple[str, ItemOutcome]]:
-    standing = Standing(status="", files=tuple(files))
+    standing = BatchStatus(status="", files=tuple(files))
     try:
         return [each async for each in endpoint.results("b", standing)]
     finally:
@@ -278,7 +277,7 @@ async def test_lines_of_openais_results_mean_what_single_replies_mean() -> None:
 
 def answered_by(found: ItemOutcome) -> AttemptAnswered:
     assert isinstance(found, Received)
-    return answered(found, task=1, attempt=1, latency_ms=None, cost_usd=None)
+    return answered_event(found, task=1, attempt=1, latency_ms=None, cost_usd=None)
 
 
 CHAT = {

@@ -8,15 +8,13 @@ from weakref import ReferenceType, ref
 
 import pytest
 
-from runner.batch.batch import Batch
-from runner.batch.course import Stage
-from runner.batch.endpoint import Standing
-from runner.clients.client import Left
+from runner.batch.batch import Batch, BatchStage, BatchStatus
+from runner.clients.client import CallLeft
+from runner.clients.wire_shared import Shape
 from runner.errors import Expired
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest
 from runner.testing import ToyJob, ToySettings
-from runner.wire import Shape
 from store.events import BatchItem
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import BatchRun
@@ -56,7 +54,7 @@ def test_what_was_sent_is_not_held_while_it_is_waited_for(
         bodies.append(ref(body.mark))
         return body
 
-    async def count(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def count(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         alive = [sum(each() is not None for each in many) for many in (texts, bodies)]
         held.append((alive[0], alive[1]))
         return await look(endpoint, batch_id)
@@ -75,14 +73,14 @@ def test_what_was_sent_is_not_held_while_it_is_waited_for(
 @pytest.mark.asyncio
 async def test_a_batch_of_an_earlier_process_goes_by_the_ids_that_the_log_has() -> None:
     items = [BatchItem(3, 1, "an-id"), BatchItem(5, 2, "another"), BatchItem(4, 1, "x")]
-    batch = Batch(Stage.OPEN)
+    batch = Batch(BatchStage.OPEN)
     told = batch.take_up(items, [(3, 1), (4, 1), (9, 1)])
     assert (batch.ids, batch.requests) == (["an-id", "another", "x"], 3)
     assert batch.untold == [(0, "an-id"), (2, "x")]
     outcome = Expired("no")
     batch.tell("another", outcome)  # nobody waits for it
     batch.tell("x", outcome)
-    batch.tell("x", Left())  # some providers say a thing twice
-    batch.tell_rest(Left())
+    batch.tell("x", CallLeft())  # some providers say a thing twice
+    batch.tell_rest(CallLeft())
     assert told[4, 1].result() is outcome
-    assert isinstance(told[3, 1].result(), Left)
+    assert isinstance(told[3, 1].result(), CallLeft)

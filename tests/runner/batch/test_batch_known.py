@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.cancelling import Cancelling
-from runner.batch.endpoint import Search, Sought
-from runner.batch.known import LeftBatches, left_batches
+from runner.batch.batch import BatchCancellation, BatchSearch, SoughtBatch
+from runner.batch.client import PendingBatches, pending_batches
 from store.clock import SystemClock
 from store.database import open_reader
 from store.events import (
@@ -54,13 +53,13 @@ async def _log(folder: Path, *entries: Entry | Event) -> RunFolder:
     return run
 
 
-def _left(run: RunFolder, tasks: Collection[int]) -> LeftBatches:
+def _left(run: RunFolder, tasks: Collection[int]) -> PendingBatches:
     starts = [
         AttemptStarted(task=task, attempt=1, request_sha256="0" * 64, batched=True)
         for task in tasks
     ]
     with open_reader(run.log) as reader:
-        return left_batches(reader, starts)
+        return pending_batches(reader, starts)
 
 
 async def test_an_attempt_waits_in_the_last_batch_that_may_have_it(
@@ -98,11 +97,11 @@ class _Silent(FakeBatches):
 
     def __init__(self) -> None:
         self.cancelled: list[str] = []
-        self.sought: list[Sought] = []
+        self.sought: list[SoughtBatch] = []
 
-    async def find(self, sought: Sought) -> Search:
+    async def find(self, sought: SoughtBatch) -> BatchSearch:
         self.sought.append(sought)
-        return Search(is_settled=False)
+        return BatchSearch(is_settled=False)
 
     async def cancel(self, batch_id: str) -> None:
         self.cancelled.append(batch_id)
@@ -124,7 +123,7 @@ async def test_only_what_is_open_is_cancelled_and_what_is_not_found_is_told_of(
     async with await SqliteLog.open(
         run.log, clock=SystemClock(), owner="somebody"
     ) as log:
-        cancelling = Cancelling(
+        cancelling = BatchCancellation(
             folder=run,
             log=log,
             clock=SystemClock(),

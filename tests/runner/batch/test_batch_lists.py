@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.endpoint import Search, Sought
+from runner.batch.batch import BatchSearch, SoughtBatch
 from runner.errors import BadRequest
 from store.events import BatchCreated, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider, There
@@ -19,12 +19,12 @@ from tests.runner.batch.batch_run import TASKS, BatchRun
 def test_a_batch_that_the_list_shows_late_is_found_and_not_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silences = [Search()] * 2 + [Search(is_settled=False)] * 20
+    silences = [BatchSearch()] * 2 + [BatchSearch(is_settled=False)] * 20
     provider, find = Provider(random.Random(3), Chances(lost=1.0)), FakeBatches.find
-    silent: dict[str, list[Search]] = {}
+    silent: dict[str, list[BatchSearch]] = {}
     others: set[str] = set()
 
-    async def late(endpoint: FakeBatches, sought: Sought) -> Search:
+    async def late(endpoint: FakeBatches, sought: SoughtBatch) -> BatchSearch:
         others.update(sought.others)
         left = silent.setdefault(sought.key, list(silences))
         return left.pop() if left else await find(endpoint, sought)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
-from runner.batch.carrier import GROWTH, LONGEST, Setting
-from runner.batch.endpoint import ItemOutcome, Standing
+from runner.batch.batch import BatchStatus, ItemOutcome
+from runner.batch.carrier import GROWTH, LONGEST, BatchContext
 from runner.clients.client import Received
 from store.events import AttemptFailed, BatchEnded
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
@@ -40,26 +40,26 @@ def _outcome(run: BatchRun) -> str:
 def test_looks_that_show_nothing_new_are_ever_farther_apart_up_to_a_limit(
     run: BatchRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, wait = FakeBatches.look, Setting.pause
+    look, wait = FakeBatches.look, BatchContext.pause
     looks: list[int] = []
     pauses: list[float] = []
 
-    async def slow(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def slow(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id != "batch-0":
             return await look(endpoint, batch_id)
         looks.append(len(pauses))
         if len(looks) < 30:
-            return Standing(status="in_progress", done=int(len(looks) >= 20))
+            return BatchStatus(status="in_progress", done=int(len(looks) >= 20))
         run.provider.there[batch_id].looks = 0
         return await look(endpoint, batch_id)
 
-    async def pause(setting: Setting, seconds: float) -> None:
+    async def pause(setting: BatchContext, seconds: float) -> None:
         if seconds >= POLL_S:  # calls are gathered for less
             pauses.append(seconds)
         await wait(setting, seconds)
 
     monkeypatch.setattr(FakeBatches, "look", slow)
-    monkeypatch.setattr(Setting, "pause", pause)
+    monkeypatch.setattr(BatchContext, "pause", pause)
     assert _outcome(run) == "finished"
     assert looks == list(range(30)), "the first look comes at once"
     growing = [POLL_S * min(GROWTH**n, LONGEST) for n in range(19)]
@@ -72,7 +72,7 @@ def test_a_provider_that_names_a_time_is_left_alone_for_so_long(
 ) -> None:
     look, moments = FakeBatches.look, list[float]()
 
-    async def busy(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def busy(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         moments.append(asyncio.get_running_loop().time())
         if len(moments) == 1:
             raise e.Overloaded("busy", status=529, retry_after_s=500.0)
@@ -89,7 +89,7 @@ def test_a_failure_whose_line_is_missing_makes_results_short_too(
     read, first = FakeBatches.results, set[str]()
 
     async def without_failures(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         is_first = batch_id not in first
         first.add(batch_id)
@@ -111,7 +111,7 @@ def test_results_that_never_come_are_asked_again_once_all_is_settled(
     read, moments = FakeBatches.results, list[float]()
 
     async def gone(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         if batch_id == "batch-0":
             moments.append(asyncio.get_running_loop().time())
@@ -136,7 +136,7 @@ def test_a_batch_whose_end_is_known_and_that_is_gone_ends_once(
             yield line
         raise e.AuthFailed("no", status=401)
 
-    async def unknown(*_: object) -> Standing:
+    async def unknown(*_: object) -> BatchStatus:
         raise e.BadRequest("no such batch", status=404)
 
     with monkeypatch.context() as patch:
@@ -144,7 +144,7 @@ def test_a_batch_whose_end_is_known_and_that_is_gone_ends_once(
         assert _outcome(run) == "endpoint"
     look = FakeBatches.look
 
-    async def forgetful(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def forgetful(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         return await (unknown() if batch_id == "batch-0" else look(endpoint, batch_id))
 
     monkeypatch.setattr(FakeBatches, "look", forgetful)
@@ -163,14 +163,14 @@ def test_an_item_of_a_failed_batch_ends_with_its_own_fault_before_that_of_all(
     run.is_settled = True
     look, read = FakeBatches.look, FakeBatches.results
 
-    async def failing(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def failing(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id != "batch-0":
             return await look(endpoint, batch_id)
         faults = {0: e.Timeout("line 1")}
-        return Standing(status="failed", outcome="failed", faults=faults, rest=whole)
+        return BatchStatus(status="failed", outcome="failed", faults=faults, rest=whole)
 
     async def none_of_the_first(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         if standing.outcome != "failed":
             async for line in read(endpoint, batch_id, standing):

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
-from runner.estimating.estimate import BATCH_S
-from runner.estimating.preview import preview
+from runner.estimate.estimate import BATCH_S, preview
 from runner.money.prices import FREE, Price, price_of, scaled
 from runner.options import RunOptions, options_from
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 
 STAGES = 3
 
@@ -59,7 +58,7 @@ def test_longer_prompts_are_cheaper_too() -> None:
 def test_an_estimate_has_half_the_price_and_a_day_for_each_round(
     tmp_path: Path,
 ) -> None:
-    work = load_work(ToyJob(), ToySettings(items=40))
+    work = load_workload(ToyJob(), ToySettings(items=40))
     single = preview(work, _options(), tmp_path)
     batched = preview(work, _options(batch=True), tmp_path)
     assert single.total.usd is not None

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from runner.batch.endpoint import Sought
+from runner.batch.batch import SoughtBatch
+from runner.batch.client import open_endpoint
 from runner.batch.openai import METADATA, SKEW_S
-from runner.batch.opening import open_endpoint
 from tests.wire_forms import batches_at
 
 pytestmark = pytest.mark.asyncio
@@ -67,7 +67,7 @@ async def _listing(
 
 async def _found(form: str, url: str) -> str | None:
     endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
-    sought = Sought(key=KEY, requests=1, prepared_us=int(SENT_S * 1e6))
+    sought = SoughtBatch(key=KEY, requests=1, prepared_us=int(SENT_S * 1e6))
     found = await endpoint.find(sought)
     await endpoint.close()
     return found.id

@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from runner.batch.endpoint import ItemOutcome
-from runner.batch.opening import open_endpoint
-from runner.clients.client import Received
-from runner.clients.options import ClientOptions
+from runner.batch.batch import ItemOutcome
+from runner.batch.client import open_endpoint
+from runner.clients.client import ClientOptions, Received
+from runner.clients.wire_openai import OPENAI_CHAT, OPENAI_RESPONSES, encode_reply
+from runner.clients.wire_shared import Shape
 from runner.errors import ServerError
-from runner.request import ChatRequest, Message, Part
-from runner.wire import OPENAI_CHAT, OPENAI_RESPONSES, Shape, encode_reply
+from runner.messages import ChatRequest, Message, TextPart
 from tests.wire_forms import openai_response, response_message, response_text
 
 pytestmark = pytest.mark.asyncio
 
 REQUEST = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="Say 'hello'."),)),), max_tokens=16
+    messages=(Message(role="user", parts=(TextPart(text="Say 'hello'."),)),),
+    max_tokens=16,
 )
 ERROR = {"code": "server_error", "message": "try again"}
 BODIES: dict[str, Any] = {

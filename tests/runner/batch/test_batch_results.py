@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.batch.batch import BatchBounds, BatchStatus, ItemOutcome
 from runner.batch.carrier import MOST_READINGS
-from runner.batch.endpoint import Bounds, ItemOutcome, Standing
 from runner.clients.client import Received
 from runner.errors import BadRequest
 from store.events import AttemptFailed
@@ -26,7 +26,7 @@ def test_results_that_come_short_are_read_again_and_what_stays_missing_is_asked_
     readings: Counter[str] = Counter()
 
     async def short(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         readings[batch_id] += 1
         if batch_id == "batch-0" and readings[batch_id] <= shorts:
@@ -66,7 +66,7 @@ def test_lines_of_what_expired_and_of_others_do_not_make_results_whole(
         return batch_id
 
     async def without_answers(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         readings[batch_id] += 1
         async for item, outcome in read(endpoint, batch_id, standing):
@@ -88,7 +88,7 @@ def test_a_batch_holds_no_more_bytes_than_the_provider_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider = Provider(random.Random(3))
-    monkeypatch.setattr(FakeBatches, "bounds", Bounds(requests=1000, bytes=300))
+    monkeypatch.setattr(FakeBatches, "bounds", BatchBounds(requests=1000, bytes=300))
     ended = BatchRun(tmp_path, provider, monkeypatch).process()
     assert ended is not None
     assert ended.outcome == "finished"
@@ -100,11 +100,11 @@ def test_the_item_that_a_batch_failed_by_fails_and_the_others_are_asked_again(
 ) -> None:
     look = FakeBatches.look
 
-    async def failing(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def failing(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id != "batch-0":
             return await look(endpoint, batch_id)
         faults = {0: BadRequest("line 1")}
-        return Standing(status="failed", outcome="failed", faults=faults)
+        return BatchStatus(status="failed", outcome="failed", faults=faults)
 
     async def none(*_: object) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         for line in ():

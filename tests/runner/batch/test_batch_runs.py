@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 
 from runner import errors as e
-from runner.batch.cancelling import Cancelling
-from runner.batch.endpoint import Standing
-from runner.batch.ids import run_tag
-from runner.cli.stand import status_json, status_text
+from runner.batch.batch import BatchCancellation, BatchStatus, run_tag
+from runner.cli.status import status_json, status_text
 from runner.engine.driver import Driver
 from runner.errors import UsageError
-from runner.money.bounds import LEAST_LEARNED
+from runner.money.tokens import LEAST_LEARNED
 from store.clock import SystemClock
 from store.control import Command, send_command
 from store.database import open_reader
@@ -200,7 +198,7 @@ def test_a_batch_that_nobody_was_told_of_is_looked_for_before_it_is_cancelled(
         async with await SqliteLog.open(
             run.folder.log, clock=SystemClock(), owner="somebody"
         ) as log:
-            cancelling = Cancelling(
+            cancelling = BatchCancellation(
                 folder=run.folder,
                 log=log,
                 clock=SystemClock(),
@@ -263,7 +261,7 @@ def test_a_budget_is_kept_at_half_the_price(
 def test_a_budget_that_is_used_up_ends_the_run_with_nothing_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
 ) -> None:
-    monkeypatch.setattr("runner.money.bounds.LEAST_LEARNED", 1)  # the limit is trusted
+    monkeypatch.setattr("runner.money.tokens.LEAST_LEARNED", 1)  # the limit is trusted
     run = BatchRun(tmp_path, provider, monkeypatch, budget=1e-4)
     assert _outcome(run)[0] == "budget"
     assert run.open().count == 0
@@ -277,7 +275,7 @@ def test_a_batch_that_the_provider_knows_no_more_is_asked_again(
 ) -> None:
     look = FakeBatches.look
 
-    async def forgetful(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def forgetful(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if batch_id == "batch-0":
             asked_at.append(asyncio.get_running_loop().time())
             raise e.BadRequest("no such batch", status=404)
@@ -297,13 +295,13 @@ def test_a_full_queue_is_waited_for_however_long_that_takes(
 ) -> None:
     look, turned_away = FakeBatches.look, set()
 
-    async def full(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def full(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         if len(turned_away | {batch_id}) <= 9:
             turned_away.add(batch_id)
             for text in provider.there[batch_id].texts.values():
                 provider.billed[text] = 0
             rest = e.RateLimited("token_limit_exceeded")
-            return Standing(status="failed", outcome="failed", rest=rest)
+            return BatchStatus(status="failed", outcome="failed", rest=rest)
         return await look(endpoint, batch_id)
 
     monkeypatch.setattr(FakeBatches, "look", full)
@@ -319,7 +317,7 @@ def test_a_provider_that_is_away_is_told_of_once_and_waited_for(
     look = FakeBatches.look
     looks = 0
 
-    async def away(endpoint: FakeBatches, batch_id: str) -> Standing:
+    async def away(endpoint: FakeBatches, batch_id: str) -> BatchStatus:
         nonlocal looks
         looks += 1
         if looks < 50:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
+from runner.batch.batch import BatchSearch, BatchStatus, ItemOutcome
 from runner.batch.client import MOST_MISSES
-from runner.batch.endpoint import ItemOutcome, Search, Standing
+from runner.clients.wire_shared import Shape, Structure
 from runner.engine.driver import Driver
-from runner.request import ChatRequest, Schema
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, Schema
 from runner.testing import ToyJob, ToySettings
-from runner.wire import Shape, Structure
 from store.events import AttemptFailed
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
@@ -58,10 +58,10 @@ def test_what_was_surely_not_taken_is_sent_again_and_not_looked_for(
             raise refusal
         return await create(endpoint, key, items, file)
 
-    async def find(*_: object) -> Search:
+    async def find(*_: object) -> BatchSearch:
         nonlocal sought
         sought += 1
-        return Search()
+        return BatchSearch()
 
     monkeypatch.setattr(FakeBatches, "create", refusing)
     monkeypatch.setattr(FakeBatches, "find", find)
@@ -139,7 +139,7 @@ def test_a_form_that_is_refused_is_left_for_the_next_one(
         return encode(endpoint, request, shape)
 
     async def refusing(
-        endpoint: FakeBatches, batch_id: str, standing: Standing
+        endpoint: FakeBatches, batch_id: str, standing: BatchStatus
     ) -> AsyncGenerator[tuple[str, ItemOutcome]]:
         is_first = batch_id == "batch-0"
         async for item, outcome in read(endpoint, batch_id, standing):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.request import ChatRequest, Message, Part
-from runner.task import Task
+from runner.clients.wire_shared import skeleton
+from runner.job import Task
+from runner.messages import ChatRequest, Message, TextPart
 from runner.testing import ToyJob, ToySettings
-from runner.wire import skeleton
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
 from tests.runner.batch.batch_provider import Provider
 from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
@@ -36,7 +36,8 @@ def test_a_call_that_was_never_sent_is_not_sent_as_another_than_the_log_has(
         del job, dataset
         text = f"{task.stage} {task.key} please"
         return ChatRequest(
-            messages=(Message(role="user", parts=(Part(text=text),)),), max_tokens=16
+            messages=(Message(role="user", parts=(TextPart(text=text),)),),
+            max_tokens=16,
         )
 
     monkeypatch.setattr(ToyJob, "request", request)
@@ -62,7 +63,7 @@ def test_a_call_that_was_never_sent_is_not_sent_as_another_than_the_log_has(
     asked = {
         skeleton(
             ChatRequest(
-                messages=(Message(role="user", parts=(Part(text=text),)),),
+                messages=(Message(role="user", parts=(TextPart(text=text),)),),
                 max_tokens=16,
             ),
             MODEL,

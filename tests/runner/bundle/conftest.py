@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.bundle.making import Bundle, bundle
+from runner.bundle.pack import Bundle, make_bundle
 from store.runs import RunFolder
 from store.verify import ignore_progress
 from tests.plugging import plugged
@@ -41,7 +41,7 @@ def made(
     folder: RunFolder, out: Path | None = None, number: int | None = None, **keys: str
 ) -> Bundle:
     """A bundle of a run, made in this process; *keys* are its environment."""
-    return bundle(
+    return make_bundle(
         folder, number, out, report=False, environ=keys, progress=ignore_progress
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from runner.bundle import archive
-from runner.bundle.manifest import LOG, NAME, Manifest, Member, decoded, encoded
+from runner.bundle.manifest import LOG, NAME, BundleMember, Manifest, decoded, encoded
 
 Members = dict[str, bytes]
 
@@ -31,7 +31,7 @@ def manifest_of(members: Members) -> Manifest:
 def told(members: Members, **changed: object) -> None:
     """Have the manifest tell the hashes of what is there, and what else is given."""
     listed = tuple(
-        Member(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+        BundleMember(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         for name, data in sorted(members.items())
         if name != NAME
     )

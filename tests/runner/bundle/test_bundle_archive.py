@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.bundle import archive
-from runner.bundle.checking import check
+from runner.bundle.verify import check
 from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.bundle.checking import check
+from runner.bundle.verify import check
 from runner.cli.main import exit_code
 from store.verify import ignore_progress
 from tests.processes import siftlog

@@ -6,7 +6,7 @@ import platform
 from dataclasses import replace
 from importlib.metadata import version
 
-from runner.bundle.environment import differences, environment, required
+from runner.bundle.manifest import differences, environment, required
 
 
 def test_what_a_package_requires_is_listed_with_what_that_requires() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.bundle.checking import Checked, check
 from runner.bundle.manifest import NAME, encoded
+from runner.bundle.verify import BundleReport, check
 from runner.errors import RunnerError
 from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
@@ -28,7 +28,7 @@ SCORECARD = "scores/1/scorecard.json"
 
 def _checked(
     bundled: Bundled, tmp_path: Path, change: Callable[[Members], None]
-) -> Checked:
+) -> BundleReport:
     return check(forged(bundled.path, tmp_path / "forged.zip", change), ignore_progress)
 
 

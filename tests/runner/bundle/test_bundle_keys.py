@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.bundle.keys import keys, without_keys
+from runner.bundle.pack import keys, without_keys
 from runner.errors import RunnerError
 
 KEY = "sk-canary-7f3a9c51e8"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.bundle.naming import LONGEST, problem
+from runner.bundle.archive import LONGEST, problem
 
 
 @pytest.mark.parametrize(

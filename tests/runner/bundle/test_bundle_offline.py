@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.records.scoring import effective_settings, score
 from runner.registry import load_job
+from runner.score.scoring import effective_settings, score_run
 from store.testing import FakeClock
 from tests.runner.bundle.conftest import Bundled, made
 
 TRIED = """
 import _socket, asyncio, os, pty, socket, subprocess, sys, urllib.request
 before = socket.socket()  # that sockets can be made here at all
-from runner.bundle.offline import go_offline
+from runner.bundle.verify import go_offline
 go_offline()
 ways = {
     "internet": lambda: socket.socket(),
@@ -71,7 +71,9 @@ def test_a_job_that_asks_the_network_while_it_scores_cannot_be_bundled(
         typed = {"port": [str(server.getsockname()[1])]}
         settings = effective_settings(job, folder, typed)
         asyncio.run(
-            score(job, folder, settings, clock=FakeClock(), record=True, report=False)
+            score_run(
+                job, folder, settings, clock=FakeClock(), record=True, report=False
+            )
         )
         server.accept()[0].close()  # a scoring of every day goes out
         with pytest.raises(RunnerError, match=r"socket.* while a scorecard is made"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from runner.bundle.places import files, moved
+from runner.bundle.manifest import files, moved
 from runner.errors import RunnerError
 from runner.job import InputFile
 

@@ -11,8 +11,8 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile, ZipInfo
 
 import pytest
 
-from runner.bundle import archive, unpacking
-from runner.bundle.checking import Checked, check, require_room
+from runner.bundle import archive
+from runner.bundle.verify import BundleReport, check, require_room
 from runner.errors import RunnerError
 from store.verify import ignore_progress
 from tests.runner.bundle.conftest import Bundled
@@ -160,7 +160,7 @@ def test_a_hostile_archive_is_refused_and_writes_nothing(
 def test_more_members_than_a_bundle_has_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(archive, "MOST_MEMBERS", 2)
     path = packed(tmp_path / "x.zip", {"a": b"", "b": b"", "c": b""})
     (fault,) = check(path, ignore_progress).faults
     assert fault.message == "names 3 members, where 2 are the most"
@@ -169,7 +169,7 @@ def test_more_members_than_a_bundle_has_are_refused(
 def test_a_manifest_that_would_fill_the_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacking, "LARGEST_MANIFEST", 10)
+    monkeypatch.setattr(archive, "LARGEST_MANIFEST", 10)
     path = packed(tmp_path / "x.zip", {"bundle.json": b"{" * 11})
     (fault,) = check(path, ignore_progress).faults
     assert (fault.where, fault.message) == ("bundle.json", "is too large")
@@ -200,6 +200,6 @@ def test_without_room_nothing_is_begun() -> None:
 def test_any_other_file_is_no_bundle(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "paper.pdf"
     path.write_bytes(content)
-    found: Checked = check(path, ignore_progress)
+    found: BundleReport = check(path, ignore_progress)
     assert found.manifest is None
     assert found.faults[0].where == "its end"

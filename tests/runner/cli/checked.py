@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from runner.job import Answers, ImportedAnswer, InputFile
+from runner.job import Answers, ImportedAnswer, InputFile, TaskSpec
 from runner.scorecard import Finding, Metric, Scorecard
-from runner.task import TaskSpec
 from runner.testing import ToyJob, ToySettings
 
 

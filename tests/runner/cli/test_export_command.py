@@ -13,7 +13,7 @@ import pytest
 
 from runner.cli.main import exit_code
 from runner.errors import RunnerError
-from runner.exporting.scored import scores
+from runner.export import scores
 from store.database import open_reader
 from store.events import RunFinished
 from store.read.status import scorings
@@ -202,7 +202,7 @@ def test_without_its_extra_telemetry_is_a_sentence_and_a_dry_run_works(
 ) -> None:
     monkeypatch.chdir(scored)
     for name in [*sys.modules]:
-        if name.startswith(("opentelemetry", "runner.telemetry.sending")):
+        if name.startswith(("opentelemetry", "runner.otlp")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     code, sentence = _refused(capsys, "--otlp=http://127.0.0.1:9")

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.folding import folded
+from runner.cli.console import fold_text
 from tests.processes import siftlog
 from tests.terminals import on_terminal
 
@@ -18,11 +18,11 @@ some-model        0.562 [0.25, 0.88]  n/a                 0.558"""
 
 
 def test_a_table_that_fits_is_left_alone() -> None:
-    assert folded(TABLE, 67) == TABLE
+    assert fold_text(TABLE, 67) == TABLE
 
 
 def test_a_wide_table_is_told_in_several_that_repeat_the_first_column() -> None:
-    assert folded(TABLE, 60).split("\n") == [
+    assert fold_text(TABLE, 60).split("\n") == [
         "model             recall              paper score",
         "baseline/lexical  0.912 [0.79, 1.00]  0.598 [0.38, 0.80]",
         "some-model        0.562 [0.25, 0.88]  n/a",
@@ -33,14 +33,16 @@ def test_a_wide_table_is_told_in_several_that_repeat_the_first_column() -> None:
 
 
 def test_a_labelled_line_goes_on_below_what_the_label_names() -> None:
-    assert folded("cost      $1.00, model-a $0.60, budget $5.00", 40).split("\n") == [
+    assert fold_text("cost      $1.00, model-a $0.60, budget $5.00", 40).split(
+        "\n"
+    ) == [
         "cost      $1.00, model-a $0.60, budget",
         "          $5.00",
     ]
 
 
 def test_quoted_text_keeps_its_margin() -> None:
-    assert folded("   | one two three four", 14).split("\n") == [
+    assert fold_text("   | one two three four", 14).split("\n") == [
         "   | one two",
         "   | three",
         "   | four",
@@ -49,7 +51,7 @@ def test_quoted_text_keeps_its_margin() -> None:
 
 def test_a_command_or_path_is_never_broken() -> None:
     path = "/".join(["folder"] * 20)
-    assert path in folded(f"files: {path}", 40).split("\n  ")
+    assert path in fold_text(f"files: {path}", 40).split("\n  ")
 
 
 LINES = st.text(st.sampled_from("ab,|  "), max_size=80)
@@ -59,7 +61,7 @@ LINES = st.text(st.sampled_from("ab,|  "), max_size=80)
 def test_no_word_is_lost_and_a_line_is_too_long_only_for_one_word(
     text: str, width: int
 ) -> None:
-    shown = folded(text, width)
+    shown = fold_text(text, width)
     assert set(shown.split()) == set(text.split())
     for line in shown.split("\n"):
         assert len(line.rstrip()) <= width or len(line.split()) <= 2

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
+from runner.cli.console import CHECK_FAILED, DONE, USAGE
 from runner.cli.main import exit_code
-from runner.cli.speech import CHECK_FAILED, DONE, USAGE
 from store.segments.place import Place
 from tests.store.segments.carried import carried
 

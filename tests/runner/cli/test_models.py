@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.money.catalogue import listed
+from runner.money.prices import listed_models
 from tests.processes import siftlog, status
 
 JOB = "paper-investigation"
@@ -31,7 +31,7 @@ def test_the_table_names_models_as_they_are_asked(tmp_path: Path) -> None:
 
 
 def test_every_listed_model_has_a_provider_once_and_no_price_of_zero() -> None:
-    rows = list(listed())
+    rows = list(listed_models())
     assert len(rows) > 1000
     names = [row.model for row in rows]
     assert names == sorted(names)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from runner.cli.pace import PLAIN_S, TERMINAL_S, paced
-from runner.cli.speech import ERASE
+from runner.cli.console import ERASE
+from runner.cli.progress import PLAIN_S, TERMINAL_S, paced_progress
 from store.testing import FakeClock
 
 
@@ -30,7 +30,7 @@ def test_only_lines_that_are_due_are_shown(
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stderr)
     clock = FakeClock()
-    with paced(clock) as show:
+    with paced_progress(clock) as show:
         show("a")
         clock.advance(pause)
         show("b\x1b[2J")

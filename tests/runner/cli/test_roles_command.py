@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.gates import gated
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
@@ -76,7 +76,7 @@ def test_roles_are_named_once_kept_through_a_kill_and_shown(panel: Path) -> None
     answered = Counter(
         line.request
         for line in served
-        if line.outcome in {Outcome.ANSWERED, Outcome.GONE}
+        if line.outcome in {RequestOutcome.ANSWERED, RequestOutcome.GONE}
     )
     assert len(answered) == TASKS
     assert sum(answered.values()) - TASKS <= after["attempts"]["unknown"]

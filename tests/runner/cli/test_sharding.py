@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
 from store.database import open_reader
 from store.read.status import status
 from store.runs import RunFolder

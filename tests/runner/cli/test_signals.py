@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
 from tests.corpus import write_corpus
 from tests.processes import siftlog, simulated, start, status, until, until_said
 

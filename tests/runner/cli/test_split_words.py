@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from runner.cli.words import job_settings, split_words
-from runner.settings import file_lists, resolve
+from runner.cli.arguments import job_settings, split_words
 from runner.testing import ToyJob
+from runner.workload import file_lists, resolve
 
 
 class Settings(BaseModel):

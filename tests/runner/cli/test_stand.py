@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from runner.cli.stand import logs_text, status_json, status_text
-from runner.records.render import operations_json
+from runner.cli.status import logs_text, status_json, status_text
+from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.events import LimitObserved

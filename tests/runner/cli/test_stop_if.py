@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
+from runner.job import Task
+from runner.messages import Reply
 from runner.options import options_from
-from runner.reply import Reply
-from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from store.database import open_reader
 from store.events import RunDrained

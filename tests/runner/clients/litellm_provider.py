@@ -14,11 +14,9 @@ from runner.clients import (
     Secret,
     open_client,
 )
-from runner.request import ChatRequest, Message, Part, Request
-from runner.task import Task
-from tests.wire_forms import (
-    Provider,
-)
+from runner.job import Task
+from runner.messages import ChatRequest, Message, Request, TextPart
+from tests.wire_forms import Provider
 from tests.wire_server import Said, WireServer, saying
 
 KEY = "sk-canary/0123456789"
@@ -34,10 +32,13 @@ SCHEMA = {
 
 REQUEST = ChatRequest(
     messages=(
-        Message(role="system", parts=(Part(text="Be brief."),)),
+        Message(role="system", parts=(TextPart(text="Be brief."),)),
         Message(
             role="user",
-            parts=(Part(text="A paper. ", cache=True), Part(text="Which variants?")),
+            parts=(
+                TextPart(text="A paper. ", cache=True),
+                TextPart(text="Which variants?"),
+            ),
         ),
     ),
     max_tokens=10,

@@ -7,10 +7,9 @@ import httpx
 import pytest
 
 from runner.clients import ClientOptions
-from runner.clients.exchange import Exchange
-from runner.clients.http_sender import HttpSender
-from runner.clients.secret import Keyring
-from runner.clients.tally import Tally
+from runner.clients.client import ClientTally, Keyring
+from runner.clients.http_client import HttpSender
+from runner.clients.litellm_client import LiteLLMExchange
 from runner.errors import ConnectionLost
 from tests.wire_server import Said, WireServer, saying
 
@@ -18,10 +17,12 @@ pytestmark = pytest.mark.asyncio
 
 
 @asynccontextmanager
-async def exchanging(*replies: Said) -> AsyncIterator[tuple[WireServer, Exchange]]:
+async def exchanging(
+    *replies: Said,
+) -> AsyncIterator[tuple[WireServer, LiteLLMExchange]]:
     async with saying(*replies) as wire:
         sender = HttpSender(wire.url, ClientOptions(), Keyring())
-        yield wire, Exchange(lambda _url: sender, Tally())
+        yield wire, LiteLLMExchange(lambda _url: sender, ClientTally())
         await sender.close()
 
 

@@ -16,9 +16,9 @@ import zstandard
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, Received, Secret, Timeouts, open_client
-from runner.request import ChatRequest, Message, Part
-from runner.task import Task
-from runner.wire import encode_reply
+from runner.clients.wire_openai import encode_reply
+from runner.job import Task
+from runner.messages import ChatRequest, Message, TextPart
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,7 +26,7 @@ KEY = "sk-canary/0123456789"
 CALL = Call(
     task=Task(number=1, stage="s", key="k", model="openai/x", replicate=1),
     request=ChatRequest(
-        messages=(Message(role="user", parts=(Part(text="?"),)),), max_tokens=10
+        messages=(Message(role="user", parts=(TextPart(text="?"),)),), max_tokens=10
     ),
 )
 BODY = encode_reply("rs1")

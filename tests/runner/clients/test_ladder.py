@@ -11,23 +11,27 @@ import pytest
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, open_client
-from runner.reply import Ranked, Ranking, Reply, Usage, Vectors
-from runner.request import (
+from runner.job import Task
+from runner.messages import (
     ChatRequest,
     EmbedRequest,
     Message,
-    Part,
+    RankedDocument,
+    Ranking,
+    Reply,
     Request,
     RerankRequest,
     Schema,
+    TextPart,
+    Usage,
+    Vectors,
 )
-from runner.task import Task
 from tests.wire_forms import DEEPSEEK, TOKENS_IN, jina_ranking, openai_vectors
 from tests.wire_server import Said, WireServer, saying
 
 SCHEMA = Schema(name="letter", json='{"type":"object"}')
 CHAT = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="Answer in JSON."),)),),
+    messages=(Message(role="user", parts=(TextPart(text="Answer in JSON."),)),),
     max_tokens=10,
     schema=SCHEMA,
 )
@@ -149,7 +153,10 @@ async def test_documents_are_ranked_at_the_endpoints_own_place() -> None:
         "top_n": 2,
     }
     assert received.reply == Ranking(
-        results=(Ranked(index=1, score=0.75), Ranked(index=0, score=0.25)),
+        results=(
+            RankedDocument(index=1, score=0.75),
+            RankedDocument(index=0, score=0.25),
+        ),
         usage=Usage(tokens_in=TOKENS_IN, tokens_out=0),
     )
 

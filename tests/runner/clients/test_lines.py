@@ -10,9 +10,8 @@ import httpx
 import pytest
 from aiohttp import web
 
-from runner.clients.http_sender import HttpSender, Refused
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Keyring, Secret
+from runner.clients.client import ClientOptions, Keyring, Secret
+from runner.clients.http_client import HttpSender, StreamRefused
 from runner.errors import ConnectionLost, MalformedReply
 
 pytestmark = pytest.mark.asyncio
@@ -82,6 +81,6 @@ async def test_many_lines_may_be_longer_than_a_reply_but_none_alone() -> None:
 
 async def test_another_status_is_told_with_what_came_with_it() -> None:
     async with _sending([b'{"error": "gone"}'], status=404) as url:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(StreamRefused) as refused:
             await _read(url, [])
     assert (refused.value.status, refused.value.body) == (404, b'{"error": "gone"}')

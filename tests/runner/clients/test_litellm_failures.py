@@ -9,23 +9,10 @@ from dataclasses import replace
 import pytest
 
 from runner import errors as e
-from runner.clients import (
-    Timeouts,
-)
-from runner.clients.litellm_library import library
-from runner.clients.through_litellm import MEANINGS
-from tests.runner.clients.litellm_provider import (
-    REQUEST,
-    ask,
-    call,
-    talking,
-)
-from tests.wire_forms import (
-    ANTHROPIC,
-    GEMINI,
-    PROVIDERS,
-    Provider,
-)
+from runner.clients import Timeouts
+from runner.clients.litellm_client import MEANINGS, library
+from tests.runner.clients.litellm_provider import REQUEST, ask, call, talking
+from tests.wire_forms import ANTHROPIC, GEMINI, PROVIDERS, Provider
 from tests.wire_server import Said
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("bare_environment")]

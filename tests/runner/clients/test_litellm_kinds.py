@@ -10,15 +10,18 @@ import pytest
 
 from runner import errors as e
 from runner.clients import ClientOptions, ModelClient, Secret, open_client
-from runner.reply import Ranked, Ranking, Usage, Vectors
-from runner.request import (
+from runner.messages import (
     ChatRequest,
     EmbedRequest,
     Message,
-    Part,
+    RankedDocument,
+    Ranking,
     Request,
     RerankRequest,
     Schema,
+    TextPart,
+    Usage,
+    Vectors,
 )
 from tests.runner.clients.litellm_provider import KEY, call
 from tests.wire_forms import (
@@ -39,7 +42,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("bare_environment")]
 TEXTS = EmbedRequest(texts=("a", "b"))
 DOCUMENTS = RerankRequest(query="q", documents=("a", "b"), top_n=2)
 ROWS = ([0.5, 1.0], [0.25, 2.0])
-BEST_FIRST = (Ranked(index=1, score=0.75), Ranked(index=0, score=0.25))
+BEST_FIRST = (RankedDocument(index=1, score=0.75), RankedDocument(index=0, score=0.25))
 
 
 @asynccontextmanager
@@ -206,7 +209,7 @@ async def test_a_schema_that_a_provider_refuses_is_left_for_a_plainer_form(
     provider: Provider,
 ) -> None:
     chat = ChatRequest(
-        messages=(Message(role="user", parts=(Part(text="Answer in JSON."),)),),
+        messages=(Message(role="user", parts=(TextPart(text="Answer in JSON."),)),),
         max_tokens=10,
         schema=Schema(
             name="letter",
@@ -237,7 +240,7 @@ async def test_what_anthropic_wrote_to_its_cache_is_apart_from_what_it_read() ->
         "output_tokens": 3,
     }
     chat = ChatRequest(
-        messages=(Message(role="user", parts=(Part(text="What?"),)),), max_tokens=10
+        messages=(Message(role="user", parts=(TextPart(text="What?"),)),), max_tokens=10
     )
     async with talking(ANTHROPIC.model, "ANTHROPIC", Said(body=said)) as (_, client):
         received = await client.call(call(chat))

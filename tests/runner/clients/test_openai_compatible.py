@@ -20,15 +20,16 @@ from runner.clients import (
     Timeouts,
     open_client,
 )
-from runner.clients.http_sender import proxy_for
-from runner.clients.openai_compatible import (
+from runner.clients.http_client import (
     OPENAI_URL,
     OpenAICompatibleClient,
     endpoint_url,
+    proxy_for,
 )
-from runner.request import ChatRequest, Message, Part, Schema
-from runner.task import Task
-from runner.wire import Shape, encode_chat, encode_reply
+from runner.clients.wire_openai import encode_chat, encode_reply
+from runner.clients.wire_shared import Shape
+from runner.job import Task
+from runner.messages import ChatRequest, Message, Schema, TextPart
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,7 +37,7 @@ KEY = "sk-canary/0123456789"
 CALL = Call(
     task=Task(number=1, stage="extract", key="PMC1", model="openai/x", replicate=1),
     request=ChatRequest(
-        messages=(Message(role="user", parts=(Part(text="Which variants?"),)),),
+        messages=(Message(role="user", parts=(TextPart(text="Which variants?"),)),),
         max_tokens=10,
         schema=Schema(name="s", json='{"type":"object"}'),
     ),

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from runner.clients import Call, ClientOptions, ModelClient, open_client
+from runner.clients.wire import encode_answer
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from runner.errors import BadRequest, DatasetError, UsageError
-from runner.reply import Vectors
-from runner.request import ChatRequest, EmbedRequest, Message, Part
-from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
+from runner.job import Task
+from runner.messages import ChatRequest, EmbedRequest, Message, TextPart, Vectors
 from store.clock import SystemClock
 from store.errors import NoSuchRun
 from store.events import (
@@ -34,7 +34,7 @@ def call(key: str, stage: str = "extract", replicate: int = 1) -> Call:
             number=1, stage=stage, key=key, model="recorded:x", replicate=replicate
         ),
         request=ChatRequest(
-            messages=(Message(role="user", parts=(Part(text="?"),)),), max_tokens=1
+            messages=(Message(role="user", parts=(TextPart(text="?"),)),), max_tokens=1
         ),
     )
 

@@ -9,20 +9,26 @@ from dataclasses import replace
 import pytest
 
 from runner import errors as e
-from runner.clients.http_refusal import refusal
-from runner.clients.ladder import IGNORED, KNOWN, Ladder
-from runner.clients.refused_fields import Sent
-from runner.parameters import Parameters
-from runner.reply import Reply
-from runner.request import ChatRequest, EmbedRequest, Message, Part, Schema
-from runner.terms import Terms, terms_of
-from runner.wire import Shape, Structure, encode_chat
+from runner.clients.fallbacks import IGNORED, KNOWN, Fallbacks
+from runner.clients.refusals import SentFields, refusal
+from runner.clients.wire_openai import encode_chat
+from runner.clients.wire_shared import Shape, Structure
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Parameters,
+    Reply,
+    Schema,
+    TextPart,
+)
+from runner.model_terms import ModelTerms, terms_of
 
 ENDPOINT = "http://host/v1"
 REQUEST = ChatRequest(
     messages=(
-        Message(role="system", parts=(Part(text="Be brief."),)),
-        Message(role="user", parts=(Part(text="Which drug?"),)),
+        Message(role="system", parts=(TextPart(text="Be brief."),)),
+        Message(role="user", parts=(TextPart(text="Which drug?"),)),
     ),
     max_tokens=100,
     schema=Schema(
@@ -166,7 +172,7 @@ def refused(status: int, body: object) -> e.AttemptError:
 
 
 def after(
-    ladder: Ladder, status: int, body: object, request: object = REQUEST
+    ladder: Fallbacks, status: int, body: object, request: object = REQUEST
 ) -> e.AttemptError:
     sent = ladder.sent(request)  # type: ignore[arg-type]
     return ladder.met(refused(status, body), sent)
@@ -176,7 +182,7 @@ def after(
 def test_a_refusal_leaves_one_rung_for_the_next_and_is_a_fact(
     status: int, body: object, changed: dict[str, object]
 ) -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     error = after(ladder, status, body)
     assert type(error) is e.FormRefused
     assert ladder.shape == replace(Shape(), **changed)  # type: ignore[arg-type]
@@ -190,10 +196,10 @@ def test_a_refusal_leaves_one_rung_for_the_next_and_is_a_fact(
     assert all(fact.words for fact in facts)
     assert not ladder.take_facts()
 
-    later = Ladder(ENDPOINT, "m")
+    later = Fallbacks(ENDPOINT, "m")
     later.restore(facts)
     assert later.shape == ladder.shape
-    elsewhere = Ladder("http://other/v1", "m")
+    elsewhere = Fallbacks("http://other/v1", "m")
     elsewhere.restore(facts)
     assert elsewhere.shape == Shape()
 
@@ -202,7 +208,7 @@ def test_a_refusal_leaves_one_rung_for_the_next_and_is_a_fact(
 def test_refusals_of_calls_in_flight_take_no_further_step(
     status: int, body: object, changed: dict[str, object]
 ) -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     sent = ladder.sent(REQUEST)
     for _ in range(256):
         error = ladder.met(refused(status, body), sent)
@@ -226,13 +232,13 @@ def test_refusals_of_calls_in_flight_take_no_further_step(
 def test_what_names_no_parameter_is_left_to_its_own_class(
     status: int, body: object
 ) -> None:
-    ladder, before = Ladder(ENDPOINT, "m"), refused(status, body)
+    ladder, before = Fallbacks(ENDPOINT, "m"), refused(status, body)
     assert type(after(ladder, status, body)) is type(before)
     assert ladder.shape == Shape()
     assert not ladder.take_facts()
 
 
-def rungs(ladder: Ladder, status: int, body: object) -> Iterator[Shape]:
+def rungs(ladder: Fallbacks, status: int, body: object) -> Iterator[Shape]:
     for _ in range(9):
         yield ladder.shape
         if type(after(ladder, status, body)) is not e.FormRefused:
@@ -243,7 +249,7 @@ def test_a_reply_of_no_form_at_all_is_the_last_rung() -> None:
     body = openai("response_format: strict json_schema with minimum is unsupported")
     found = [
         (shape.structure, shape.plain_schema)
-        for shape in rungs(Ladder(ENDPOINT, "m"), 400, body)
+        for shape in rungs(Fallbacks(ENDPOINT, "m"), 400, body)
     ]
     assert found == [
         (Structure.SCHEMA, False),
@@ -255,7 +261,7 @@ def test_a_reply_of_no_form_at_all_is_the_last_rung() -> None:
 
 
 def test_instructions_end_in_the_first_question() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     found = [s.system for s in rungs(ladder, 400, vllm("System role not supported"))]
     assert found == ["system", "developer", "user"]
     body = json.loads(encode_chat(REQUEST, "m", ladder.shape))
@@ -264,18 +270,18 @@ def test_instructions_end_in_the_first_question() -> None:
 
 @pytest.mark.parametrize("most", [None, 4096])
 def test_without_any_limit_the_models_own_must_be_known(most: int | None) -> None:
-    ladder = Ladder(ENDPOINT, "m", terms=Terms(most_output=most))
+    ladder = Fallbacks(ENDPOINT, "m", terms=ModelTerms(most_output=most))
     assert type(after(ladder, 422, fastapi("max_tokens"))) is e.FormRefused
     error = after(ladder, 422, fastapi("max_completion_tokens"))
     assert type(error) is (e.BadRequest if most is None else e.FormRefused)
     assert ladder.shape.limit == ("max_completion_tokens" if most is None else None)
     assert ladder.most_output == most
-    again = Ladder(ENDPOINT, "m", terms=Terms(most_output=most))
+    again = Fallbacks(ENDPOINT, "m", terms=ModelTerms(most_output=most))
     again.restore(ladder.take_facts())
     assert again.shape == ladder.shape
 
 
-def explicit(**values: object) -> Terms:
+def explicit(**values: object) -> ModelTerms:
     given = Parameters(**values)  # type: ignore[arg-type]
     return terms_of("m", given, most_output=None)
 
@@ -299,14 +305,14 @@ def test_what_a_person_set_stops_the_endpoint_unless_it_may_be_dropped(
     parameters = replace(terms.parameters, temperature=None)
     request = replace(REQUEST, parameters=parameters, temperature=0.7)
     body = openai(f"Unsupported parameter: '{name}' is not supported here")
-    ladder = Ladder(ENDPOINT, "m", terms=terms)
+    ladder = Fallbacks(ENDPOINT, "m", terms=terms)
     error = after(ladder, 400, body, request)
     assert type(error) is e.OptionRefused
     assert f"does not take {name}, which was set for m" in str(error)
     assert "is not supported here" in str(error)
     assert (ladder.shape, ladder.take_facts()) == (Shape(), [])
 
-    dropping = Ladder(ENDPOINT, "m", terms=terms, drops=True)
+    dropping = Fallbacks(ENDPOINT, "m", terms=terms, drops=True)
     assert type(after(dropping, 400, body, request)) is e.FormRefused
     assert dropping.shape.omitted == {name}
     assert name not in json.loads(encode_chat(request, "m", dropping.shape))
@@ -314,7 +320,7 @@ def test_what_a_person_set_stops_the_endpoint_unless_it_may_be_dropped(
 
 @pytest.mark.parametrize("model", ["o3", "openai/gpt-5-mini", "x/openai/o4-mini"])
 def test_a_known_family_begins_on_the_right_rung(model: str) -> None:
-    ladder = Ladder(
+    ladder = Fallbacks(
         ENDPOINT, model, terms=terms_of(model, Parameters(), most_output=None)
     )
     ladder.sent(REQUEST)
@@ -328,12 +334,12 @@ def test_a_known_family_begins_on_the_right_rung(model: str) -> None:
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "foo3", "claude-5"])
 def test_other_models_begin_with_what_most_endpoints_take(model: str) -> None:
     terms = terms_of(model, Parameters(), most_output=None)
-    assert Ladder(ENDPOINT, model, terms=terms).shape == Shape()
+    assert Fallbacks(ENDPOINT, model, terms=terms).shape == Shape()
 
 
 def test_a_familys_table_leaves_out_nothing_that_a_person_set() -> None:
     terms = terms_of("o3", Parameters(temperature=0.7), most_output=None)
-    ladder = Ladder(ENDPOINT, "o3", terms=terms)
+    ladder = Fallbacks(ENDPOINT, "o3", terms=terms)
     assert "temperature" in ladder.sent(replace(REQUEST, temperature=0.7)).names
 
 
@@ -341,14 +347,14 @@ def test_room_for_reasoning_gives_way_where_it_is_too_large() -> None:
     request = replace(REQUEST, room=25_000)
     large = openai("max_tokens is too large: 25100. At most 16384 are supported.")
     for body in (large, openai("context_length_exceeded")):
-        ladder = Ladder(ENDPOINT, "m")
+        ladder = Fallbacks(ENDPOINT, "m")
         assert type(after(ladder, 400, body, request)) is e.FormRefused
         assert json.loads(encode_chat(request, "m", ladder.shape))["max_tokens"] == 100
         assert type(after(ladder, 400, body, request)) is not e.FormRefused
 
 
 def test_vectors_in_base64_give_way_to_numbers() -> None:
-    ladder, request = Ladder(ENDPOINT, "m"), EmbedRequest(texts=("a",))
+    ladder, request = Fallbacks(ENDPOINT, "m"), EmbedRequest(texts=("a",))
     body = openai("Unsupported parameter: encoding_format")
     assert type(after(ladder, 422, body, request)) is e.FormRefused
     assert ladder.shape == Shape(packed=False)
@@ -356,13 +362,13 @@ def test_vectors_in_base64_give_way_to_numbers() -> None:
 
 
 def test_a_schema_without_any_effect_is_noticed_once() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     for _ in range(50):
         ladder.replied(Reply(text="No JSON here."))
     (fact,) = ladder.take_facts()
     assert (fact.name, fact.how) == ("response_format", IGNORED)
     assert "12 of 12 replies" in fact.words
-    later = Ladder(ENDPOINT, "m")
+    later = Fallbacks(ENDPOINT, "m")
     later.restore([fact])
     for _ in range(50):
         later.replied(Reply(text="No JSON here."))
@@ -370,27 +376,27 @@ def test_a_schema_without_any_effect_is_noticed_once() -> None:
 
 
 def test_a_limit_that_bounds_nothing_is_a_fact_for_the_next_process() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     ladder.begin_with("max_completion_tokens")
     ladder.unbounded(5_000, 20_000)
     (fact,) = ladder.take_facts()
     assert (fact.name, fact.how) == ("max_completion_tokens", IGNORED)
     assert fact.instead == "20000"
     assert "5,000 tokens" in fact.sentence
-    later = Ladder(ENDPOINT, "m")
+    later = Fallbacks(ENDPOINT, "m")
     later.restore([fact])
     assert later.learned == 20_000
     assert later.shape == Shape()  # the limit is sent as before
     for _ in range(50):
         later.replied(Reply(text="No JSON here."))
     assert later.take_facts()  # nothing was learned of schemas
-    elsewhere = Ladder("http://other/v1", "m")
+    elsewhere = Fallbacks("http://other/v1", "m")
     elsewhere.restore([fact])
     assert elsewhere.learned is None
 
 
 def test_a_schema_that_mostly_holds_is_not_called_ignored() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     for i in range(100):
         ladder.replied(Reply(text="oh" if i % 5 == 0 else '{"n": 1}'))
     for _ in range(50):
@@ -399,10 +405,11 @@ def test_a_schema_that_mostly_holds_is_not_called_ignored() -> None:
 
 
 def test_other_failures_leave_everything_as_it_is() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     error = e.ServerError("max_tokens is not supported", status=500)
     assert (
-        ladder.met(error, Sent(shape=Shape(), names=frozenset({"max_tokens"}))) is error
+        ladder.met(error, SentFields(shape=Shape(), names=frozenset({"max_tokens"})))
+        is error
     )
     assert ladder.shape == Shape()
 
@@ -411,7 +418,7 @@ CUT = {"error": {"code": 500, "message": "Failed to parse input at pos 41: {"}}
 
 
 def test_a_500_for_the_content_is_asked_again_without_a_schema() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     ladder.replied(Reply(text='{"n": 1}'))
     sent = ladder.sent(REQUEST, 7)
     assert type(ladder.met(refused(500, CUT), sent)) is e.ContentFault
@@ -421,7 +428,7 @@ def test_a_500_for_the_content_is_asked_again_without_a_schema() -> None:
 
 
 def test_an_endpoint_that_answers_nothing_with_a_schema_is_asked_without() -> None:
-    ladder = Ladder(ENDPOINT, "m")
+    ladder = Fallbacks(ENDPOINT, "m")
     for task in (1, 1, 2, 3):
         assert ladder.shape.structure is Structure.SCHEMA
         sent = replace(ladder.sent(REQUEST, 0), task=task)

@@ -10,13 +10,19 @@ import pytest
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, Received, Secret, open_client
-from runner.clients.openai_compatible import endpoint_url
-from runner.money.catalogue import api_of, lacks_chat
+from runner.clients.http_client import endpoint_url
+from runner.clients.wire_openai import OPENAI_RESPONSES
+from runner.job import Task
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Parameters,
+    Schema,
+    TextPart,
+)
+from runner.money.prices import api_of, lacks_chat
 from runner.options import RunOptions, options_from
-from runner.parameters import Parameters
-from runner.request import ChatRequest, EmbedRequest, Message, Part, Schema
-from runner.task import Task
-from runner.wire import OPENAI_RESPONSES
 from tests.wire_forms import openai_response, response_message, response_text
 from tests.wire_server import Said, WireServer, saying
 
@@ -25,8 +31,8 @@ CALL = Call(
     task=Task(number=1, stage="extract", key="PMC1", model="openai/x", replicate=1),
     request=ChatRequest(
         messages=(
-            Message(role="system", parts=(Part(text="Be brief."),)),
-            Message(role="user", parts=(Part(text="Which variants?"),)),
+            Message(role="system", parts=(TextPart(text="Be brief."),)),
+            Message(role="user", parts=(TextPart(text="Which variants?"),)),
         ),
         max_tokens=16,
         temperature=None,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from runner import errors as e
-from runner.reply import Reply, Usage
-from runner.request import Message, Part, Schema
+from runner.messages import Message, Reply, Schema, TextPart, Usage
 from tests.runner.clients.litellm_provider import (
     KEY,
     REQUEST,
@@ -129,7 +128,7 @@ async def test_only_claude_is_told_where_its_prompt_cache_may_end() -> None:
 
 
 async def test_no_more_breakpoints_are_set_than_anthropic_takes_the_last_ones() -> None:
-    parts = tuple(Part(text=f"{n}.", cache=True) for n in range(6))
+    parts = tuple(TextPart(text=f"{n}.", cache=True) for n in range(6))
     request = replace(REQUEST, messages=(Message(role="user", parts=parts),))
     async with talking(ANTHROPIC, Said(body=ANTHROPIC.reply())) as (wire, client):
         await client.call(call(request))

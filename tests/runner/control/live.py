@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.clients.client import Call
-from runner.control.listen import Listener
 from runner.engine.driver import Driver, Outcome
-from runner.reply import Reply
+from runner.messages import Reply
+from runner.run.control import Listener
 from runner.testing import LoopClock, ToySettings
 from store.control import Command, send_command
 from store.runs import RunFolder

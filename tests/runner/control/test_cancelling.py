@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.control import effects
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from runner.errors import UsageError
-from runner.wire import OPENAI_CHAT, encode_reply
+from runner.run import control
 from store.clock import SystemClock
 from store.database import open_reader
 from store.events import (
@@ -100,7 +100,7 @@ def test_a_cancel_that_comes_as_a_run_finishes_leaves_it_finished(
 def test_a_retry_that_broke_off_goes_on_after_the_last_task_it_had_reopened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effects, "PAGE", 3)
+    monkeypatch.setattr(control, "PAGE", 3)
     run = Run(tmp_path)
     run.start()
     _ask(run, "retry", {"filter": "state:completed"})

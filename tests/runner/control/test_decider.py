@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.control.decider import BY, Decider, Looking
+from runner.run.early_stopping import BY, Decider, DecisionContext
 from store.events import Event, RecordedEvent, RunDrained, RunFinished
 from store.results import StoppingRule
 from store.runs import RunFolder
@@ -80,7 +80,7 @@ def test_a_decision_ends_the_run_once(
         driver=driver,  # type: ignore[arg-type] - as the log
         clock=_Never(),  # type: ignore[arg-type] - as the log
         tell=lambda _: None,
-        looking=Looking(
+        looking=DecisionContext(
             stopping=StoppingRule(metric="accuracy"), decide=lambda *_: None
         ),  # type: ignore[arg-type, return-value] - nobody looks
     )

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from runner.control.effects import Act, Target
-from runner.control.listen import POLL_S
 from runner.engine.driver import Driver
 from runner.limits.limiter import Limits
 from runner.money.budget import Budget
+from runner.run.control import POLL_S, Act, LiveRun
 from runner.testing import VirtualLoop, run_virtual
 from store.control import Command
 from store.events import (
@@ -268,10 +267,10 @@ def test_a_request_that_needs_a_look_at_a_log_out_of_reach_is_refused(
 def test_calls_in_flight_finish_when_listening_breaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(command: Command, run: Target) -> Act:
+    def broken(command: Command, run: LiveRun) -> Act:
         raise ZeroDivisionError(command.kind, run.models)
 
-    monkeypatch.setattr("runner.control.listen.EFFECTS", {"dance": broken})
+    monkeypatch.setattr("runner.run.control.EFFECTS", {"dance": broken})
 
     async def plot(live: Live, driver: Driver) -> None:
         await asyncio.sleep(3.1)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.control.standing import Refused, limits_change, standing
 from runner.limits.limiter import Limits
+from runner.run.control import CommandRefused, limits_change, limits_in_force
 from store.events import CommandAccepted, CommandApplied, Event, RecordedEvent
 
 MODELS = ("a", "b")
@@ -37,7 +37,7 @@ def _accepted(name: str, payload: dict[str, object], kind: str = "limits") -> Ev
 
 def _in_force(events: list[RecordedEvent]) -> dict[str, Limits]:
     limits = dict.fromkeys(MODELS, FIRST)
-    for change in standing(events):
+    for change in limits_in_force(events):
         for model in filter(change.concerns, MODELS):
             limits[model] = change.applied_to(limits[model])
     return limits
@@ -65,12 +65,14 @@ def test_what_was_applied_holds_and_the_latest_word_on_each_limit_counts(
 def test_a_request_that_two_processes_accepted_is_heard_once() -> None:
     accepted = _accepted("c", {"rpm": 5})
     applied = CommandApplied(command="c", effect="")
-    assert len(standing(_recorded(accepted, accepted, applied))) == 1
+    assert len(limits_in_force(_recorded(accepted, accepted, applied))) == 1
 
 
 def test_only_limits_stand() -> None:
     other = _accepted("c", {"filter": ""}, kind="retry")
-    assert standing(_recorded(other, CommandApplied(command="c", effect=""))) == []
+    assert (
+        limits_in_force(_recorded(other, CommandApplied(command="c", effect=""))) == []
+    )
 
 
 def test_limits_that_a_process_was_given_itself_are_left_out() -> None:
@@ -99,7 +101,7 @@ def test_limits_that_a_process_was_given_itself_are_left_out() -> None:
 def test_limits_that_cannot_be_are_refused(
     payload: dict[str, object], reason: str
 ) -> None:
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(CommandRefused, match=reason):
         limits_change(payload)
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections import Counter
 
 from runner.clients.client import Call
-from runner.clients.function import Answerer, FunctionClient
+from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver, Outcome
-from runner.engine.futility import Futility
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.failure_policy import FutilityMonitor
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Fence, Scheduler
-from runner.faults import JobFaults
+from runner.job import JobFaults
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply
 from runner.money.budget import Budget
 from runner.plan import Roles
-from runner.reply import Reply
 from runner.testing import LoopClock, ToyJob, ToySettings
-from store.events import (
-    AttemptStarted,
-)
+from store.events import AttemptStarted
 from store.testing import MemoryLog
 
 
@@ -47,7 +45,7 @@ class Bench:
         self.grace_s = grace_s
         self.fence = fence
         self.budget = Budget()
-        self.futility = Futility()
+        self.futility = FutilityMonitor()
         self.told: list[str] = []
 
     async def driver(self, *, must_catch_up: bool = False) -> Driver:
@@ -55,7 +53,7 @@ class Bench:
         limits = Limits(concurrency=self.concurrency)
         faults = JobFaults(self.told.append)
         return Driver(
-            Parts(
+            EngineConfig(
                 job=self.job,
                 dataset=self.settings,
                 log=self.log,
@@ -67,12 +65,12 @@ class Bench:
                     budget=self.budget,
                     fence=self.fence,
                 ),
-                growth=Growth(
+                growth=Planner(
                     job=self.job,
                     dataset=self.settings,
                     log=self.log,
                     roles=Roles(models={"subject": ("m",)}, replicates=1),
-                    start=Start(
+                    start=PlanStart(
                         planning=await self.log.planning(), must_catch_up=must_catch_up
                     ),
                     faults=faults,

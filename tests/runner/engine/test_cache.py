@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.clients.client import Received
-from runner.clients.options import ClientOptions
-from runner.engine.cache import ResponseCache, cache_path, response_cache
+from runner.clients.client import ClientOptions, Received
+from runner.clients.wire import encode_answer
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.engine.answer_cache import ResponseCache, cache_path, response_cache
+from runner.job import Task
+from runner.messages import Reply, Usage, Vectors
 from runner.options import RunOptions, options_from
-from runner.reply import Reply, Usage, Vectors
-from runner.task import Task
-from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
 from store import cache as file
 from store.clock import SystemClock
 
@@ -107,7 +107,7 @@ def test_more_than_may_wait_is_not_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = len(_received("reply").body)
-    monkeypatch.setattr("runner.engine.cache.WAITING_BYTES", 10 * size)
+    monkeypatch.setattr("runner.engine.answer_cache.WAITING_BYTES", 10 * size)
 
     async def main() -> None:
         async with _open(_options(tmp_path), []) as cache:

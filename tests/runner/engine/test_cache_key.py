@@ -9,32 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.clients.options import ClientOptions
-from runner.clients.secret import Secret
-from runner.engine.cache_key import Origin, cache_key, origin_of
+from runner.clients.client import ClientOptions, Secret
+from runner.clients.wire_shared import skeleton
+from runner.engine.answer_cache import AnswerOrigin, cache_key, origin_of
 from runner.errors import UsageError
-from runner.parameters import Parameters
-from runner.request import (
+from runner.messages import (
     ChatRequest,
     EmbedRequest,
     Message,
-    Part,
+    Parameters,
     Request,
     RerankRequest,
     Schema,
+    TextPart,
 )
-from runner.wire import skeleton
 
 REQUEST = ChatRequest(
     messages=(
-        Message(role="system", parts=(Part(text="be brief"),)),
-        Message(role="user", parts=(Part(text="the paper"), Part(text="the question"))),
+        Message(role="system", parts=(TextPart(text="be brief"),)),
+        Message(
+            role="user",
+            parts=(TextPart(text="the paper"), TextPart(text="the question")),
+        ),
     ),
     max_tokens=16,
     temperature=0.0,
     schema=Schema(name="s", json='{"type":"object"}'),
 )
-ORIGIN = Origin(model="m", endpoint="http://x/v1", structured=True)
+ORIGIN = AnswerOrigin(model="m", endpoint="http://x/v1", structured=True)
 
 EMBED = EmbedRequest(texts=("a", "b"), dimensions=8, purpose="query")
 RERANK = RerankRequest(query="q", documents=("a", "b"), top_n=1)
@@ -44,7 +46,7 @@ OTHER_CHATS: dict[str, tuple[object, ...]] = {
         REQUEST.messages[:1],
         REQUEST.messages[::-1],
         (replace(REQUEST.messages[0], role="user"), REQUEST.messages[1]),
-        (*REQUEST.messages, Message(role="user", parts=(Part(text=""),))),
+        (*REQUEST.messages, Message(role="user", parts=(TextPart(text=""),))),
     ),
     "max_tokens": (17,),
     "temperature": (None, 0.1, 1.0),
@@ -91,7 +93,7 @@ OTHER_ORIGINS: dict[str, tuple[Any, ...]] = {
 
 
 def _key(
-    request: Request = REQUEST, origin: Origin = ORIGIN, replicate: int = 1
+    request: Request = REQUEST, origin: AnswerOrigin = ORIGIN, replicate: int = 1
 ) -> bytes:
     sha256 = skeleton(request, origin.model).sha256
     return cache_key(origin, request_sha256=sha256, replicate=replicate)
@@ -100,7 +102,7 @@ def _key(
 def test_every_field_of_request_and_origin_changes_the_key() -> None:
     # a field that is added must be thought of here
     assert {type(request) for request in OTHERS} == set(get_args(Request))
-    assert {field.name for field in fields(Origin)} == set(OTHER_ORIGINS)
+    assert {field.name for field in fields(AnswerOrigin)} == set(OTHER_ORIGINS)
     keys = []
     for request, others in OTHERS.items():
         named = {field.name for field in fields(request)}
@@ -123,7 +125,7 @@ def test_two_questions_share_a_key_only_if_their_parts_are_the_same(
     some: list[str], others: list[str]
 ) -> None:
     def ask(parts: list[str]) -> bytes:
-        message = Message(role="user", parts=tuple(Part(text=p) for p in parts))
+        message = Message(role="user", parts=tuple(TextPart(text=p) for p in parts))
         return _key(replace(REQUEST, messages=(message,)))
 
     assert (ask(some) == ask(others)) == (some == others)
@@ -147,7 +149,7 @@ def test_what_no_endpoint_answers_has_no_origin(model: str) -> None:
 
 
 def test_an_address_counts_as_it_is_used_and_a_key_does_not_count() -> None:
-    def origin(base_url: str | None, key: str | None = None) -> Origin | None:
+    def origin(base_url: str | None, key: str | None = None) -> AnswerOrigin | None:
         secret = Secret(key) if key else None
         return origin_of("m", ClientOptions(base_url=base_url, api_key=secret))
 
@@ -161,11 +163,11 @@ def test_an_address_counts_as_it_is_used_and_a_key_does_not_count() -> None:
 
 
 def test_a_providers_origin_holds_the_variables_that_say_where_it_is() -> None:
-    def origin(**environment: str) -> Origin | None:
+    def origin(**environment: str) -> AnswerOrigin | None:
         return origin_of("azure/m", ClientOptions(environment=environment))
 
     plain = origin(AZURE_API_KEY="k")
-    assert plain == Origin(model="azure/m", endpoint="azure", structured=True)
+    assert plain == AnswerOrigin(model="azure/m", endpoint="azure", structured=True)
     named = origin(AZURE_API_KEY="k", AZURE_API_BASE="https://a", AZURE_API_VERSION="1")
     assert named is not None
     assert named.addresses == (

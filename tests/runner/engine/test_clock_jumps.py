@@ -13,14 +13,14 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import Answerer, FunctionClient
+from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver, Outcome
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply
 from runner.plan import Roles
-from runner.reply import Reply
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.testing import MemoryLog
 
@@ -43,7 +43,7 @@ class SetClock(LoopClock):
 async def _driver(log: MemoryLog, clock: SetClock, answer: Answerer) -> Driver:
     stages = [stage.name for stage in JOB.stages]
     return Driver(
-        Parts(
+        EngineConfig(
             job=JOB,
             dataset=SETTINGS,
             log=log,
@@ -53,12 +53,12 @@ async def _driver(log: MemoryLog, clock: SetClock, answer: Answerer) -> Driver:
                 [("m", stages, Limits(concurrency=2, rpm=120.0), Endpoint("x"))],
                 deadline_s=3600,
             ),
-            growth=Growth(
+            growth=Planner(
                 job=JOB,
                 dataset=SETTINGS,
                 log=log,
                 roles=Roles(models={"subject": ("m",)}, replicates=1),
-                start=Start(planning=await log.planning(), must_catch_up=False),
+                start=PlanStart(planning=await log.planning(), must_catch_up=False),
             ),
             tell=lambda _sentence: None,
         )

@@ -12,15 +12,10 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.reply import Reply
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import Reply
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
-from store.events import (
-    AttemptsAbandoned,
-    LimitObserved,
-    TaskCompleted,
-    TasksReopened,
-)
+from store.events import AttemptsAbandoned, LimitObserved, TaskCompleted, TasksReopened
 from tests.runner.engine.bench import Bench, honest
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import Answerer
+from runner.clients.offline import Answerer
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ParseFailure, Reply
 from runner.prompts import PromptBook
-from runner.reply import ParseFailure, Reply
-from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings, run_virtual
-from runner.wire import OPENAI_CHAT, encode_reply
 from store.events import (
     AttemptAnswered,
     AttemptFailed,

@@ -10,18 +10,17 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import Answerer, FunctionClient
+from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver, Outcome
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
-from runner.engine.retry import MAX_TRIES
+from runner.engine.failure_policy import MAX_TRIES
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
+from runner.job import Task
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import AnyReply, ParseFailure, Ranking, Reply, Usage, Vectors
 from runner.plan import Roles
-from runner.reply import AnyReply, ParseFailure, Ranking, Reply, Usage, Vectors
-from runner.task import Task
-from runner.testing import LoopClock, run_virtual
-from runner.testing_roles import PanelJob, PanelSettings
+from runner.testing import LoopClock, PanelJob, PanelSettings, run_virtual
 from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
 from store.testing import MemoryLog
 
@@ -59,16 +58,16 @@ class Bench:
             (model, ROLES.stages_of(job, model), Limits(concurrency=3), endpoint)
             for model in ROLES.all_models
         ]
-        start = Start(planning=await self.log.planning(), must_catch_up=False)
+        start = PlanStart(planning=await self.log.planning(), must_catch_up=False)
         return Driver(
-            Parts(
+            EngineConfig(
                 job=job,
                 dataset=self.settings,
                 log=self.log,
                 clock=LoopClock(),
                 clients=dict.fromkeys(ROLES.all_models, FunctionClient(self.answer)),
                 scheduler=Scheduler(lanes, deadline_s=3600),
-                growth=Growth(
+                growth=Planner(
                     job=job,
                     dataset=self.settings,
                     log=self.log,

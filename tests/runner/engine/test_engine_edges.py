@@ -9,17 +9,17 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import FunctionClient
+from runner.clients.offline import FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
+from runner.job import TaskSpec
 from runner.limits.breaker import ALIKE, ALIKE_AT_FIRST, FIRST_PROBE_S, Breaker
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply
 from runner.options import options_from
 from runner.plan import BLOCK, Roles
-from runner.reply import Reply
-from runner.task import TaskSpec
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.errors import LogBehind
 from store.events import Entry, Event, LimitObserved, TaskCompleted, TasksPlanned
@@ -157,7 +157,7 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
 
         names = [stage.name for stage in job.stages]
         driver = Driver(
-            Parts(
+            EngineConfig(
                 job=job,
                 dataset=settings,
                 log=log,
@@ -173,12 +173,12 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
                     ],
                     deadline_s=3600,
                 ),
-                growth=Growth(
+                growth=Planner(
                     job=job,
                     dataset=settings,
                     log=log,
                     roles=Roles(models={"subject": ("bad", "good")}, replicates=1),
-                    start=Start(planning=await log.planning(), must_catch_up=False),
+                    start=PlanStart(planning=await log.planning(), must_catch_up=False),
                 ),
                 tell=lambda _: None,
             )

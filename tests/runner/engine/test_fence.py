@@ -6,7 +6,7 @@ import asyncio
 
 from runner.clients.client import Call
 from runner.engine.attempts import NOT_SENT
-from runner.reply import Reply
+from runner.messages import Reply
 from runner.testing import LoopClock, ToySettings, run_virtual
 from store.events import AttemptFailed
 from tests.runner.engine.bench import Bench, honest

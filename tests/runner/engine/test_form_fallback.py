@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.launching import launch
+from runner.job import Task
+from runner.messages import ChatRequest, Schema
 from runner.options import options_from
-from runner.request import ChatRequest, Schema
-from runner.task import Task
+from runner.run import launch
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.database import open_reader
 from store.events import AttemptFailed, AttemptStarted
 from store.read.status import status
@@ -64,7 +64,7 @@ async def test_each_form_that_is_refused_costs_one_call(
                 "price": [0, 0],
             }
         )
-        work = load_work(Formal(), ToySettings(items=ITEMS))
+        work = load_workload(Formal(), ToySettings(items=ITEMS))
         ended = await launch.start(folder, work, options, _shell(tmp_path))
     assert ended.outcome == "finished"
     with open_reader(folder.log) as reader:
@@ -87,6 +87,6 @@ async def test_a_schema_that_is_switched_off_by_the_job_is_never_tried(
 ) -> None:
     async with saying(Said(body=DEEPSEEK.reply("a b"))) as wire:
         options = options_from({"model": "m", "base_url": wire.url, "price": [0, 0]})
-        work = load_work(ToyJob(), ToySettings(items=1))
+        work = load_workload(ToyJob(), ToySettings(items=1))
         await launch.start(RunFolder(tmp_path / "r1"), work, options, _shell(tmp_path))
     assert {form_of(each) for each in wire.heard} == {"text"}

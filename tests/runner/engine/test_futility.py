@@ -8,17 +8,17 @@ import random
 import pytest
 
 from runner.clients.client import Call
-from runner.engine.futility import (
+from runner.engine.failure_policy import (
     ALPHA,
-    LEAST,
-    Evidence,
+    LEAST_OUTCOMES,
     Flaw,
-    Futility,
+    FutilityMonitor,
+    ShareEvidence,
     StopRule,
     flaws_of,
     rules_of,
 )
-from runner.reply import ParseFailure, Reply, Vectors
+from runner.messages import ParseFailure, Reply, Vectors
 from runner.testing import ToySettings, run_virtual
 from store.events import TaskCompleted
 from tests.runner.engine.bench import Bench, honest
@@ -71,7 +71,7 @@ def test_flaws_of_a_reply() -> None:
 def fires_after(share: float, limit: float, most: int, seed: int) -> int | None:
     """Outcomes until the gate fires, looked at after each; None: it never did."""
     chance = random.Random(seed)
-    gate = Futility([StopRule(flaw=Flaw.UNPARSED, share=limit)], ["m"])
+    gate = FutilityMonitor([StopRule(flaw=Flaw.UNPARSED, share=limit)], ["m"])
     for n in range(1, most + 1):
         bad = frozenset({Flaw.UNPARSED}) if chance.random() < share else CLEAN
         if gate.judge("m", bad) is not None:
@@ -83,7 +83,7 @@ def fires_after(share: float, limit: float, most: int, seed: int) -> int | None:
 def test_a_share_at_the_limit_stops_no_more_runs_than_stated(limit: float) -> None:
     """The error rate of the docstring, at a level that few enough runs can show."""
     alpha, runs, length = 0.05, 1000, 400
-    evidence = Evidence(limit)
+    evidence = ShareEvidence(limit)
     fired = 0
     for seed in range(runs):
         chance = random.Random(f"{limit} {seed}")
@@ -107,7 +107,7 @@ def test_the_gate_itself_is_not_fired_by_chance() -> None:
 
 def test_evidence_has_mean_one_at_the_limit_and_less_below_it() -> None:
     """E is a likelihood ratio: exact over all outcomes of a fixed length."""
-    evidence, n = Evidence(0.3), 12
+    evidence, n = ShareEvidence(0.3), 12
 
     def mean(share: float) -> float:
         return sum(
@@ -122,7 +122,7 @@ def test_evidence_has_mean_one_at_the_limit_and_less_below_it() -> None:
     assert mean(0.2) < 1 < mean(0.5)
 
 
-def _log(evidence: Evidence, hits: int, others: int) -> float:
+def _log(evidence: ShareEvidence, hits: int, others: int) -> float:
     """The logarithm without the shortcut for healthy runs."""
     terms = [
         hits * gain + others * loss
@@ -132,7 +132,7 @@ def _log(evidence: Evidence, hits: int, others: int) -> float:
 
 
 def test_the_shortcut_hides_no_evidence() -> None:
-    evidence = Evidence(0.3)
+    evidence = ShareEvidence(0.3)
     for n in range(1, 60):
         for hits in range(n + 1):
             exact, quick = _log(evidence, hits, n - hits), evidence.log(hits, n - hits)
@@ -142,7 +142,7 @@ def test_the_shortcut_hides_no_evidence() -> None:
 def test_nothing_but_useless_replies_is_seen_within_thirty() -> None:
     n = fires_after(1.0, 0.5, 100, seed=1)
     assert n is not None
-    assert LEAST <= n <= 30
+    assert LEAST_OUTCOMES <= n <= 30
 
 
 def test_a_share_well_above_the_limit_is_seen_in_time() -> None:
@@ -154,14 +154,14 @@ def test_a_share_well_above_the_limit_is_seen_in_time() -> None:
 def test_a_run_of_truncated_replies_drains_with_its_tasks_open() -> None:
     async def main() -> None:
         bench = Bench(lambda _: CUT, ToySettings(items=375))
-        bench.futility = Futility(rules_of(["unusable>50%"]), ["m"])
+        bench.futility = FutilityMonitor(rules_of(["unusable>50%"]), ["m"])
         driver = await bench.driver()
         assert await driver.run() == "futility"
         assert driver.futile is not None
         assert "20 of 20 replies" in driver.futile
         assert "20 truncated, 20 empty, 20 unparsed" in driver.futile
         states = await bench.states()
-        assert LEAST <= states["read COMPLETED"] <= 30
+        assert LEAST_OUTCOMES <= states["read COMPLETED"] <= 30
         assert states["read COMPLETED"] + states["read QUEUED"] == 375
         # a plain resume judges anew, by what it pays for itself
         assert await bench.run() == "finished"
@@ -173,11 +173,11 @@ def test_a_later_process_judges_its_own_replies_alone() -> None:
     async def main() -> None:
         bench = Bench(lambda _: CUT, ToySettings(items=375))
         for times in (1, 2):
-            bench.futility = Futility(rules_of(["unusable>50%"]), ["m"])
+            bench.futility = FutilityMonitor(rules_of(["unusable>50%"]), ["m"])
             assert await bench.run() == "futility"
             done = (await bench.states())["read COMPLETED"]
-            assert LEAST * times <= done <= 30 * times
-        bench.futility = Futility(rules_of(["off"]), ["m"])
+            assert LEAST_OUTCOMES * times <= done <= 30 * times
+        bench.futility = FutilityMonitor(rules_of(["off"]), ["m"])
         assert await bench.run() == "finished"
         assert await bench.states() == {"read COMPLETED": 375}
 
@@ -187,11 +187,11 @@ def test_a_later_process_judges_its_own_replies_alone() -> None:
 def test_replies_that_are_asked_again_count_each_time() -> None:
     async def main() -> None:
         bench = Bench(lambda _: Reply(text=""), ToySettings(items=100, reask=2))
-        bench.futility = Futility(rules_of(["empty>50%"]), ["m"])
+        bench.futility = FutilityMonitor(rules_of(["empty>50%"]), ["m"])
         driver = await bench.driver()
         assert await driver.run() == "futility"
         recorded = await bench.log.events(limit=10_000, kinds=["attempt_answered"])
-        assert LEAST <= len(recorded) <= 40
+        assert LEAST_OUTCOMES <= len(recorded) <= 40
 
     run_virtual(main())
 
@@ -203,7 +203,7 @@ def test_a_good_run_is_never_stopped() -> None:
             return CUT if bad else honest(call)
 
         bench = Bench(answer, ToySettings(items=500, words=0))
-        bench.futility = Futility(rules_of(["unusable>50%"]), ["m"])
+        bench.futility = FutilityMonitor(rules_of(["unusable>50%"]), ["m"])
         assert await bench.run() == "finished"
         ends = await bench.log.events(limit=10_000, kinds=["task_completed"])
         unread = sum(

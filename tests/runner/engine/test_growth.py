@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from runner.clients.client import Call
-from runner.engine.growth import Growth, Start
+from runner.engine.planner import Planner, PlanStart
+from runner.job import Answer, TaskSpec
+from runner.messages import Reply
 from runner.plan import BLOCK, Roles
-from runner.reply import Reply
-from runner.task import Answer, TaskSpec
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.errors import LogClosed
 from store.events import Entry, Event, TasksPlanned
@@ -61,17 +61,17 @@ class SlowLog(MemoryLog):
 
 async def _growth(
     log: MemoryLog, job: ToyJob, settings: ToySettings, replicates: int
-) -> Growth:
-    return Growth(
+) -> Planner:
+    return Planner(
         job=job,
         dataset=settings,
         log=log,
         roles=Roles(models={"subject": ("m", "n")}, replicates=replicates),
-        start=Start(planning=await log.planning(), must_catch_up=False),
+        start=PlanStart(planning=await log.planning(), must_catch_up=False),
     )
 
 
-async def _grow(log: MemoryLog, job: ToyJob, replicates: int) -> Growth:
+async def _grow(log: MemoryLog, job: ToyJob, replicates: int) -> Planner:
     growth = await _growth(log, job, ToySettings(items=3), replicates)
     async for _pair in growth.grow():
         pass

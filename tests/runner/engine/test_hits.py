@@ -14,17 +14,16 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call, Received
-from runner.clients.function import FunctionClient
-from runner.engine.cache import ResponseCache
-from runner.engine.cache_key import Origin
+from runner.clients.offline import FunctionClient
+from runner.engine.answer_cache import AnswerOrigin, ResponseCache
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
+from runner.job import Task
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply, Usage
 from runner.plan import Roles
-from runner.reply import Reply, Usage
-from runner.task import Task
 from runner.testing import ToyJob, ToySettings
 from store.cache import CacheConnection, connect, groups
 from store.clock import SystemClock
@@ -80,13 +79,13 @@ class Shelf:
         cache = self.cache(
             self.path,
             thread,
-            origins={"m": Origin(model="m", endpoint="x", structured=True)},
+            origins={"m": AnswerOrigin(model="m", endpoint="x", structured=True)},
             run="r",
             clock=CLOCK,
             tell=self.told.append,
         )
         driver = self.driver = Driver(
-            Parts(
+            EngineConfig(
                 job=job,
                 dataset=data,
                 log=log,
@@ -95,12 +94,12 @@ class Shelf:
                 scheduler=Scheduler(
                     [("m", stages, limits, Endpoint("x"))], deadline_s=3600
                 ),
-                growth=Growth(
+                growth=Planner(
                     job=job,
                     dataset=data,
                     log=log,
                     roles=Roles(models={"subject": ("m",)}, replicates=1),
-                    start=Start(planning=await log.planning(), must_catch_up=False),
+                    start=PlanStart(planning=await log.planning(), must_catch_up=False),
                 ),
                 tell=self.told.append,
                 reask=data.reask,

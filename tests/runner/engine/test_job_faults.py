@@ -6,12 +6,18 @@ import re
 from collections.abc import Iterator
 
 from runner.clients.client import Call
-from runner.engine.futility import Futility, rules_of
-from runner.faults import JobFaults, guarded, parser_faults, read_reply
-from runner.job import Stage
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest
-from runner.task import Answer, Task, TaskSpec
+from runner.engine.failure_policy import FutilityMonitor, rules_of
+from runner.job import (
+    Answer,
+    JobFaults,
+    Stage,
+    Task,
+    TaskSpec,
+    guarded,
+    parser_faults,
+    read_reply,
+)
+from runner.messages import ChatRequest, ParseFailure, Reply
 from runner.testing import ToyJob, ToySettings, run_virtual
 from store.events import AttemptAnswered, TaskFailed, TasksReopened
 from store.task import TaskState
@@ -191,7 +197,7 @@ def test_the_futility_gate_counts_what_the_job_raised() -> None:
 
         bench = Bench(settings=ToySettings(items=400))
         bench.job = Raises()
-        bench.futility = Futility(rules_of(["unusable>50%"]), ["m"])
+        bench.futility = FutilityMonitor(rules_of(["unusable>50%"]), ["m"])
         driver = await bench.driver()
         assert await driver.run() == "futility"
         assert "20 of 20" in (driver.futile or "")

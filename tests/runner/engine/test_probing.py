@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner import errors as e
-from runner.engine.lane import PROBE_S, Work
+from runner.engine.model_queue import PROBE_S, QueuedTask
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 
@@ -28,12 +28,15 @@ class World:
         self.now = 0.0
         self.each = each
 
-    def step(self) -> list[Work]:
+    def step(self) -> list[QueuedTask]:
         step = self.scheduler.step(self.now)
         for load in step.load:
             first = 1 + self.each * STAGES.index(load.stage)
             works = [
-                (Work(number=n, stage=load.stage, model="m", tries=0), float("-inf"))
+                (
+                    QueuedTask(number=n, stage=load.stage, model="m", tries=0),
+                    float("-inf"),
+                )
                 for n in range(first, first + self.each)
             ]
             known = works if load.after == 0 else []
@@ -44,17 +47,17 @@ class World:
         self.wake_at = step.wake_at
         return list(step.start)
 
-    def answer(self, work: Work) -> None:
+    def answer(self, work: QueuedTask) -> None:
         self.scheduler.received(work, self.now, used=None)
         self.scheduler.settled(work)
 
-    def refuse(self, work: Work) -> None:
+    def refuse(self, work: QueuedTask) -> None:
         error = e.FormRefused("no", status=400)
         self.scheduler.failed(work, error, self.now, 0.5)
         self.scheduler.settled(work, retry_at=self.now)
 
 
-def stages(works: list[Work]) -> list[str]:
+def stages(works: list[QueuedTask]) -> list[str]:
     return sorted(work.stage for work in works)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.engine.reask import refused
+from runner.engine.attempt_events import refused_answers
 from store.events import (
     AttemptAnswered,
     Event,
@@ -38,5 +38,5 @@ def test_a_dialogue_begins_anew_after_each_end_of_its_task() -> None:
         TaskFailed(task=1, attempt=1, error="Timeout"),
         TaskSkipped(task=1, reason="cancelled"),
     ):
-        found = refused(_history(_refused(1), end, _refused(2), _refused(3)))
+        found = refused_answers(_history(_refused(1), end, _refused(2), _refused(3)))
         assert [recorded.seq for recorded in found] == [3, 4]

@@ -9,7 +9,7 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.engine.refusals import (
+from runner.engine.failure_policy import (
     ALIKE,
     ALIKE_AT_FIRST,
     NOT_SERVED,
@@ -18,7 +18,7 @@ from runner.engine.refusals import (
 )
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
-from runner.reply import Reply
+from runner.messages import Reply
 from runner.testing import ToySettings, run_virtual
 from tests.runner.engine.bench import Bench, honest
 

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import errors as e
-from runner.engine.retry import MAX_TRIES, RULES, decide
+from runner.engine.failure_policy import MAX_TRIES, RETRY_RULES, decide_retry
 
 LEAVES = e.AttemptError.__subclasses__()
 
 
 def _decide(error: e.AttemptError, **changes: float) -> object:
     given = {"same": 1, "tries": 1, "elapsed_s": 0, "deadline_s": 3600, "chance": 0.5}
-    return decide(error, **{**given, **changes})
+    return decide_retry(error, **{**given, **changes})
 
 
 def test_every_class_of_failure_stands_in_the_table() -> None:
-    assert set(RULES) == set(LEAVES)
+    assert set(RETRY_RULES) == set(LEAVES)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -51,7 +51,7 @@ def test_backoff_doubles_up_to_its_cap() -> None:
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_an_outage_of_any_length_is_a_decision(leaf: type[e.AttemptError]) -> None:
     decision = _decide(leaf("again"), same=100_000, chance=0.999)
-    assert decision.retry_in_s is None or decision.retry_in_s <= RULES[leaf].cap_s
+    assert decision.retry_in_s is None or decision.retry_in_s <= RETRY_RULES[leaf].cap_s
 
 
 def test_a_wrong_key_stops_the_endpoint_and_blames_no_task() -> None:
@@ -69,7 +69,7 @@ def test_a_wrong_key_stops_the_endpoint_and_blames_no_task() -> None:
 def test_retries_are_bounded_by_class_by_task_and_by_deadline(
     leaf: type[e.AttemptError], same: int, tries: int, elapsed: float, chance: float
 ) -> None:
-    decision = decide(
+    decision = decide_retry(
         leaf("failed"),
         same=same,
         tries=tries,
@@ -77,7 +77,7 @@ def test_retries_are_bounded_by_class_by_task_and_by_deadline(
         deadline_s=3600.0,
         chance=chance,
     )
-    if decision.retry_in_s is not None and not RULES[leaf].stops_endpoint:
-        assert same < RULES[leaf].tries
+    if decision.retry_in_s is not None and not RETRY_RULES[leaf].stops_endpoint:
+        assert same < RETRY_RULES[leaf].tries
         assert tries < MAX_TRIES
         assert elapsed + decision.retry_in_s <= 3600.0

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 
 from runner import errors as e
-from runner.engine.lane import PATIENCE_S, Load, Work
+from runner.engine.model_queue import PATIENCE_S, QueuedTask, TaskPageRequest
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
-from runner.limits.told import Quota, Told
+from runner.limits.rate_limits import HeaderLimits, Quota
 
 STAGES = ("first", "second")
 
@@ -24,17 +24,19 @@ def test_later_stages_go_first() -> None:
     )
     for load in scheduler.step(0.0).load:
         number = 1 if load.stage == "first" else 9
-        work = Work(number=number, stage=load.stage, model="a", tries=0)
+        work = QueuedTask(number=number, stage=load.stage, model="a", tries=0)
         scheduler.loaded(load, [(work, float("-inf"))], last=number)
     assert [work.number for work in scheduler.step(0.0).start] == [9]
 
 
-def _two_stages(tasks: int) -> tuple[Scheduler, list[Work], Load]:
+def _two_stages(tasks: int) -> tuple[Scheduler, list[QueuedTask], TaskPageRequest]:
     """So many tasks of the first stage, and the page that the second asks for."""
     scheduler = Scheduler(
         [("a", STAGES, Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
     )
-    works = [Work(number=n, stage="first", model="a", tries=0) for n in range(tasks)]
+    works = [
+        QueuedTask(number=n, stage="first", model="a", tries=0) for n in range(tasks)
+    ]
     second, first = scheduler.step(0.0).load
     scheduler.loaded(first, [(w, float("-inf")) for w in works], last=tasks)
     return scheduler, works, second
@@ -143,9 +145,9 @@ def _longest_run(order: list[str], model: str, other: str) -> int:
     return most
 
 
-def _one(limits: Limits) -> tuple[Scheduler, Work]:
+def _one(limits: Limits) -> tuple[Scheduler, QueuedTask]:
     scheduler = Scheduler([("a", ("first",), limits, Endpoint("x"))], deadline_s=1e9)
-    work = Work(number=1, stage="first", model="a", tries=0)
+    work = QueuedTask(number=1, stage="first", model="a", tries=0)
     (load,) = scheduler.step(0.0).load
     scheduler.loaded(load, [(work, float("-inf"))], last=1)
     return scheduler, work
@@ -208,10 +210,13 @@ def _shared(**weights: float) -> Scheduler:
     return scheduler
 
 
-def _give(scheduler: Scheduler, load: Load) -> None:
+def _give(scheduler: Scheduler, load: TaskPageRequest) -> None:
     numbers = range(load.after + 1, load.after + load.limit + 1)
     works = [
-        (Work(number=n, stage=load.stage, model=load.model, tries=0), float("-inf"))
+        (
+            QueuedTask(number=n, stage=load.stage, model=load.model, tries=0),
+            float("-inf"),
+        )
         for n in numbers
     ]
     scheduler.loaded(load, works, last=numbers[-1])
@@ -249,14 +254,14 @@ def test_a_task_loaded_before_tokens_mattered_reserves_what_is_usual() -> None:
     scheduler = _shared(a=1.0)
     works = scheduler.step(0.0).start
     assert [work.tokens for work in works] == [0] * 8
-    told = Told(tokens=Quota(per_minute=60_000))
+    told = HeaderLimits(tokens=Quota(per_minute=60_000))
     scheduler.received(works[0], 1.0, used=300, told=told)
     scheduler.settled(works[0])
     (work,) = scheduler.step(1.0).start
     assert work.tokens == 300
 
 
-def _asking() -> tuple[Scheduler, Load]:
+def _asking() -> tuple[Scheduler, TaskPageRequest]:
     scheduler = Scheduler(
         [("a", ("first",), Limits(concurrency=1), Endpoint("x"))], deadline_s=1e9
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import errors as e
-from runner.engine.lane import Work
+from runner.engine.model_queue import QueuedTask
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from store.task import Scope, is_within
@@ -27,7 +27,7 @@ def _scheduler(concurrency: int = 8, tasks: int = 1, **limits: float) -> Schedul
         first = 1 + LANES.index((load.stage, load.model)) * 1000
         numbers = range(first, first + tasks)
         works = [
-            (Work(number=n, stage=load.stage, model=load.model, tries=0), NOW)
+            (QueuedTask(number=n, stage=load.stage, model=load.model, tries=0), NOW)
             for n in numbers
         ]
         scheduler.loaded(load, works, last=numbers[-1])
@@ -131,7 +131,7 @@ def test_a_lower_ceiling_waits_for_the_calls_above_it_and_a_higher_one_is_used()
     scheduler.set_limits("a", Limits(concurrency=2), 1.0)
     assert scheduler.limits("a") == Limits(concurrency=2)
     assert scheduler.limits("b") == Limits(concurrency=4)
-    in_flight: list[Work] = []
+    in_flight: list[QueuedTask] = []
     for done, work in enumerate(works, 1):
         scheduler.received(work, 1.0, used=None)
         scheduler.settled(work)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.engine.lane import Load, Work
+from runner.engine.model_queue import QueuedTask, TaskPageRequest
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 
@@ -14,11 +14,11 @@ def _scheduler() -> Scheduler:
     return Scheduler([lane], deadline_s=1e9)
 
 
-def _work(number: int) -> Work:
-    return Work(number=number, stage="only", model="m", tries=0)
+def _work(number: int) -> QueuedTask:
+    return QueuedTask(number=number, stage="only", model="m", tries=0)
 
 
-def _one_load(scheduler: Scheduler) -> Load:
+def _one_load(scheduler: Scheduler) -> TaskPageRequest:
     (load,) = scheduler.step(0.0).load
     return load
 

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from runner import errors as e
-from runner.engine.lane import Load, Work
+from runner.engine.model_queue import QueuedTask, TaskPageRequest
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 
@@ -49,7 +49,7 @@ class World:
         self.final: Counter[int] = Counter()
         self.in_flight: Counter[str] = Counter()
         self.most_loaded = 0
-        self.events: list[tuple[float, int, Work]] = []
+        self.events: list[tuple[float, int, QueuedTask]] = []
         self.order = count()
         self.fault_share = self.random.choice([0.0, 0.2, 0.6])
         for model in models:
@@ -73,21 +73,24 @@ class World:
             self._advance(step.wake_at)
         pytest.fail("the run never ended")
 
-    def _load(self, load: Load) -> None:
+    def _load(self, load: TaskPageRequest) -> None:
         numbers = [
             n
             for n in self.open[load.stage, load.model]
             if n > load.after and not self.final[n]
         ][: load.limit]
         works = [
-            (Work(number=n, stage=load.stage, model=load.model, tries=0), float("-inf"))
+            (
+                QueuedTask(number=n, stage=load.stage, model=load.model, tries=0),
+                float("-inf"),
+            )
             for n in numbers
         ]
         self.scheduler.loaded(load, works, last=numbers[-1] if numbers else None)
         loaded = sum(s.ready + s.waiting for s in self.scheduler.statistics())
         self.most_loaded = max(self.most_loaded, loaded)
 
-    def _start(self, work: Work) -> None:
+    def _start(self, work: QueuedTask) -> None:
         assert not self.final[work.number], "a final task was sent again"
         assert all(w is not work for _, _, w in self.events), "sent twice at a time"
         self.in_flight[work.model] += 1
@@ -105,7 +108,7 @@ class World:
             assert wake_at > self.now, "woken for nothing"
             self.now = wake_at
 
-    def _end(self, work: Work) -> None:
+    def _end(self, work: QueuedTask) -> None:
         self.in_flight[work.model] -= 1
         if self.random.random() < self.fault_share:
             error = self.random.choice(FAULTS)

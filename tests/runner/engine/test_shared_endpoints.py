@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.engine.lane import Work
+from runner.engine.model_queue import QueuedTask
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget
@@ -27,7 +27,7 @@ class World:
     worst_pico: int = 0
     now: float = 0.0
     sent: list[tuple[float, int]] = field(default_factory=list)
-    flying: list[tuple[float, int, Work]] = field(default_factory=list)
+    flying: list[tuple[float, int, QueuedTask]] = field(default_factory=list)
     most_in_flight: int = 0
 
     def go(self, until: float) -> None:
@@ -60,7 +60,7 @@ class World:
             for load in step.load:
                 works = [
                     (
-                        Work(
+                        QueuedTask(
                             number=load.after + n,
                             stage=load.stage,
                             model=load.model,
@@ -83,7 +83,7 @@ class World:
             others = set(range(len(self.runs))) - {run}
             due.update(dict.fromkeys(others, self.now))
 
-    def _send(self, run: int, works: tuple[Work, ...]) -> None:
+    def _send(self, run: int, works: tuple[QueuedTask, ...]) -> None:
         for work in works:
             self.sent.append((self.now, run))
             self.flying.append((self.now + self.took_s, run, work))

@@ -9,30 +9,30 @@ from dataclasses import replace
 
 import pytest
 
-from runner.estimating.estimate import (
+from runner.estimate.estimate import (
     BEFORE_S,
     FOLLOWED,
     PER_TOKEN_S,
     TOKENIZERS,
     Estimate,
-    Plan,
-    Span,
+    EstimateInputs,
+    EstimateRange,
     estimate,
     verdict,
 )
-from runner.estimating.sample import Grown, Place, Sample, Use
+from runner.estimate.sample import Grown, PlanSample, SampledStage, StageUsage
 from runner.limits.limiter import Limits
 from runner.money.prices import FREE, Price
 
-FIRST = Place(stage="read", model="m", is_first=True)
-ASKED = Place(stage="ask", model="m", is_first=False)
+FIRST = SampledStage(stage="read", model="m", is_first=True)
+ASKED = SampledStage(stage="ask", model="m", is_first=False)
 DEAR = Price(
     input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=2e-6
 )
 
 
-def _use(calls: float = 1, tokens: float = 1000, most: float = 50) -> Use:
-    return Use(
+def _use(calls: float = 1, tokens: float = 1000, most: float = 50) -> StageUsage:
+    return StageUsage(
         calls=calls,
         tokens_in=tokens * calls,
         tokens_out=10 * calls,
@@ -40,8 +40,8 @@ def _use(calls: float = 1, tokens: float = 1000, most: float = 50) -> Use:
     )
 
 
-def _sample(items: int, *tried: Grown) -> Sample:
-    return Sample(
+def _sample(items: int, *tried: Grown) -> PlanSample:
+    return PlanSample(
         items=items, specs=items, first_calls=Counter(read=items), tried=tried
     )
 
@@ -54,8 +54,8 @@ def _plan(
     replicates: int = 1,
     usual: Mapping[tuple[str, str], float] | None = None,
     offline: frozenset[str] = frozenset(),
-) -> Plan:
-    return Plan(
+) -> EstimateInputs:
+    return EstimateInputs(
         replicates=replicates,
         limits=dict.fromkeys(models, limits),
         prices=dict.fromkeys(models, price),
@@ -64,14 +64,16 @@ def _plan(
     )
 
 
-def _of(sample: Sample, **given: object) -> Estimate:
+def _of(sample: PlanSample, **given: object) -> Estimate:
     return estimate(_plan(**given), sample)  # type: ignore[arg-type]
 
 
 def test_the_first_stage_is_exact_and_the_rest_is_a_span() -> None:
     tried = [{FIRST: _use(), ASKED: _use(calls)} for calls in (1, 2, 3)]
     found = _of(_sample(300, *tried))
-    assert found.stages["read", "m"].calls == Span(low=300, expected=300, high=300)
+    assert found.stages["read", "m"].calls == EstimateRange(
+        low=300, expected=300, high=300
+    )
     asked = found.stages["ask", "m"].calls
     assert asked.expected == 600
     assert 0 < asked.low < 600 * FOLLOWED[0]
@@ -126,7 +128,7 @@ def test_dollars_follow_the_tokens_and_the_worst_is_the_dearest() -> None:
 
 def test_an_unknown_price_is_unknown_in_the_sum_too() -> None:
     plan = _plan(models=("m", "n"))
-    plan = Plan(
+    plan = EstimateInputs(
         replicates=plan.replicates,
         limits=plan.limits,
         prices={"m": DEAR, "n": None},
@@ -178,7 +180,7 @@ def test_a_stage_waits_for_the_one_before() -> None:
 def test_what_is_answered_offline_takes_no_time() -> None:
     found = _of(_sample(1, {FIRST: _use()}), offline=frozenset({"m"}), price=FREE)
     assert found.whole_s.high == 0
-    assert found.total.usd == Span(low=0, expected=0, high=0)
+    assert found.total.usd == EstimateRange(low=0, expected=0, high=0)
 
 
 def test_a_plan_without_calls_comes_to_nothing() -> None:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.estimating.history import usual_replies
-from runner.estimating.preview import AT_START_S, expected, preview
+from runner.estimate.estimate import AT_START_S, expected, preview, usual_replies
 from runner.options import RunOptions, options_from
-from runner.testing import ToyJob, ToySettings
-from runner.testing_roles import PanelJob, PanelSettings
-from runner.work import load_work
+from runner.testing import PanelJob, PanelSettings, ToyJob, ToySettings
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.events import Entry, Event
 from store.log.sqlite import SqliteLog
@@ -38,7 +36,7 @@ class Slow(ToyJob):
 
 
 def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
-    work = load_work(ToyJob(), ToySettings(items=1000))
+    work = load_workload(ToyJob(), ToySettings(items=1000))
     found = expected(work, PRICED, tmp_path, SystemClock(), tell=print)
     whole = preview(work, PRICED, tmp_path)
     assert found is not None
@@ -56,7 +54,7 @@ def test_a_run_remembers_what_one_item_comes_to(tmp_path: Path) -> None:
 def test_each_model_of_each_role_is_expected_to_be_asked_as_often_as_in_a_run(
     tmp_path: Path,
 ) -> None:
-    work = load_work(PanelJob(), PanelSettings(items=ITEMS))
+    work = load_workload(PanelJob(), PanelSettings(items=ITEMS))
     asked = {**NAMES, "rerank_model": "r", "price": "1,1", "replicates": 2}
     found = preview(work, options_from(asked), tmp_path)
     calls = {key: figures.calls.expected for key, figures in found.stages.items()}
@@ -65,7 +63,7 @@ def test_each_model_of_each_role_is_expected_to_be_asked_as_often_as_in_a_run(
 
 def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None:
     clock = FakeClock()
-    work = load_work(Slow(clock), ToySettings(items=1000))
+    work = load_workload(Slow(clock), ToySettings(items=1000))
     found = expected(work, PRICED, tmp_path, clock, tell=print)
     assert found is not None
     assert found.tried == 1
@@ -74,13 +72,13 @@ def test_a_start_tries_one_item_and_then_minds_the_clock(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("model", ["baseline/lexical", "recorded:answers.jsonl"])
 def test_what_costs_nothing_is_not_foretold(tmp_path: Path, model: str) -> None:
-    work = load_work(ToyJob(), ToySettings(items=3))
+    work = load_workload(ToyJob(), ToySettings(items=3))
     options = RunOptions(model=(model,))
     assert expected(work, options, tmp_path, SystemClock(), tell=print) is None
 
 
 def test_an_empty_plan_is_not_foretold(tmp_path: Path) -> None:
-    work = load_work(ToyJob(), ToySettings(items=0))
+    work = load_workload(ToyJob(), ToySettings(items=0))
     assert expected(work, PRICED, tmp_path, SystemClock(), tell=print) is None
 
 

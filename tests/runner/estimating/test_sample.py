@@ -12,18 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.estimating.sample import Place, Sample, Use, draw
-from runner.estimating.tokens import prompt_tokens
-from runner.job import Stage
+from runner.estimate.sample import PlanSample, SampledStage, StageUsage, draw_sample
+from runner.job import Answer, Stage, Task, TaskSpec
+from runner.messages import ChatRequest, EmbedRequest, Vectors
+from runner.money.tokens import prompt_tokens
 from runner.plan import Roles
-from runner.reply import Vectors
-from runner.request import ChatRequest, EmbedRequest
-from runner.task import Answer, Task, TaskSpec
 from runner.testing import ToyJob, ToySettings
 
-FIRST = Place(stage="read", model="m", is_first=True)
-ASKED = Place(stage="ask", model="m", is_first=False)
-SUMMED = Place(stage="sum", model="m", is_first=False)
+FIRST = SampledStage(stage="read", model="m", is_first=True)
+ASKED = SampledStage(stage="ask", model="m", is_first=False)
+SUMMED = SampledStage(stage="sum", model="m", is_first=False)
 ONE = Roles(models=dict.fromkeys(("subject", "embed"), ("m",)), replicates=1)
 
 
@@ -63,8 +61,8 @@ class Uneven(ToyJob):
         return " ".join(map(str, range(int(key) % 5))) if stage == "read" else "x"
 
 
-def _drawn(job: ToyJob, settings: ToySettings, **given: int) -> Sample:
-    return draw(
+def _drawn(job: ToyJob, settings: ToySettings, **given: int) -> PlanSample:
+    return draw_sample(
         job,
         settings,
         roles=ONE,
@@ -142,14 +140,14 @@ class Judged(ToyJob):
 def test_a_judge_is_asked_about_every_subject_and_each_prompt_answered_once() -> None:
     roles = Roles(models={"subject": ("m", "n"), "judge": ("j",)}, replicates=1)
     asked: list[int] = []
-    sample = draw(
+    sample = draw_sample(
         Judged(),
         ToySettings(items=3),
         roles=roles,
         items=3,
         goes_on=lambda calls: bool(asked.append(calls)) or True,
     )
-    judged = Place(stage="ask", model="j", is_first=False)
+    judged = SampledStage(stage="ask", model="j", is_first=False)
     for grown in sample.tried:
         calls = {place: use.calls for place, use in grown.items()}
         assert calls == {FIRST: 1, replace(FIRST, model="n"): 1, judged: 2}
@@ -169,7 +167,7 @@ class Windows(ToyJob):
 
 def test_what_follows_in_the_same_stage_is_told_from_what_came_first() -> None:
     sample = _drawn(Windows(), ToySettings(items=3, words=4))
-    again = Place(stage="read", model="m", is_first=False)
+    again = SampledStage(stage="read", model="m", is_first=False)
     assert [grown[FIRST].calls for grown in sample.tried] == [1, 1, 1]
     assert [grown[again].calls for grown in sample.tried] == [4, 4, 4]
 
@@ -215,10 +213,10 @@ def test_a_sample_ends_when_told_but_not_before_one_item() -> None:
         return calls < 8
 
     toy = ToyJob(), ToySettings(items=50)
-    sample = draw(*toy, roles=ONE, items=30, goes_on=goes_on)
+    sample = draw_sample(*toy, roles=ONE, items=30, goes_on=goes_on)
     assert len(sample.tried) == 2
     assert asked == [4, 8]
-    never = draw(*toy, roles=ONE, items=30, goes_on=lambda _: False)
+    never = draw_sample(*toy, roles=ONE, items=30, goes_on=lambda _: False)
     assert len(never.tried) == 1
 
 
@@ -299,7 +297,7 @@ def test_a_method_that_raises_fails_its_task_and_the_sample_goes_on(what: str) -
     assert total == {FIRST: 3 if what == "request" else 4, ASKED: 6, SUMMED: 3}
 
 
-def _calls(grown: Mapping[Place, Use]) -> dict[Place, int]:
+def _calls(grown: Mapping[SampledStage, StageUsage]) -> dict[SampledStage, int]:
     return {place: round(use.calls) for place, use in grown.items()}
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.estimating.tokens import MESSAGE_TOKENS, prompt_tokens, text_tokens
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.messages import ChatRequest, Message, Schema, TextPart
+from runner.money.tokens import USUAL_MESSAGE_TOKENS, prompt_tokens, text_tokens
 
 texts = st.text(max_size=200)
 
@@ -47,11 +47,11 @@ def test_what_stands_apart_is_counted_apart(one: str, other: str) -> None:
 def test_a_prompt_is_its_parts_its_schema_and_its_messages() -> None:
     asked = ChatRequest(
         messages=(
-            Message(role="system", parts=(Part(text="one two"),)),
-            Message(role="user", parts=(Part(text="three"), Part(text="four"))),
+            Message(role="system", parts=(TextPart(text="one two"),)),
+            Message(role="user", parts=(TextPart(text="three"), TextPart(text="four"))),
         ),
         max_tokens=10,
         schema=Schema(name="s", json='{"a":1}'),
     )
-    assert prompt_tokens(asked) == 2 + 1 + 1 + 5 + 2 * MESSAGE_TOKENS
-    assert prompt_tokens(asked, len) == 7 + 5 + 4 + 7 + 2 * MESSAGE_TOKENS
+    assert prompt_tokens(asked) == 2 + 1 + 1 + 5 + 2 * USUAL_MESSAGE_TOKENS
+    assert prompt_tokens(asked, len) == 7 + 5 + 4 + 7 + 2 * USUAL_MESSAGE_TOKENS

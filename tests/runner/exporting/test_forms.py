@@ -16,14 +16,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.exporting import aside, sheet
-from runner.exporting.aside import Aside
-from runner.exporting.forms import WRITERS
-from runner.exporting.kinds import Kind
-from runner.exporting.sheet import Record, Sheet, columns
-from runner.exporting.writing import foretell, write
-from runner.records.render import FORMULA
+from runner import table_files
+from runner.score.render import FORMULA
 from runner.scorecard import Cell
+from runner.table_files import (
+    WRITERS,
+    ExportTable,
+    Kind,
+    Record,
+    RowBuffer,
+    columns,
+    planned_files,
+    write,
+)
 
 CELLS: st.SearchStrategy[Cell] = st.one_of(
     st.none(),
@@ -39,11 +44,11 @@ WIDTH = ("a", "b", "c")
 
 def _written(rows: list[Record], form: str) -> bytes:
     with ExitStack() as stack, TemporaryDirectory() as folder:
-        put = Aside(WIDTH, stack)
+        put = RowBuffer(WIDTH, stack)
         for row in rows:
             put.add(row)
         path = Path(folder) / "x"
-        made = Sheet(name="x", columns=put.columns, rows=put)
+        made = ExportTable(name="x", columns=put.columns, rows=put)
         assert WRITERS[form](path, made) == len(rows)
         return path.read_bytes()
 
@@ -83,7 +88,7 @@ def test_a_columns_type_does_not_depend_on_what_stands_in_it(tmp_path: Path) -> 
     rows: list[list[Record]] = [[], [(None,) * 5], [("a", 1, 2, True, None)]]
     for number, given_rows in enumerate(rows):
         path = tmp_path / str(number)
-        WRITERS["parquet"](path, Sheet(name="x", columns=every, rows=given_rows))
+        WRITERS["parquet"](path, ExportTable(name="x", columns=every, rows=given_rows))
         schemas.add(tuple((f.name, f.type) for f in pq.read_schema(path)))
     assert schemas == {
         (
@@ -97,10 +102,12 @@ def test_a_columns_type_does_not_depend_on_what_stands_in_it(tmp_path: Path) -> 
 
 
 def test_rows_are_held_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheet, "CHUNK_ROWS", 3)
-    monkeypatch.setattr(sheet, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(table_files, "CHUNK_ROWS", 3)
+    monkeypatch.setattr(table_files, "CHUNK_BYTES", 100)
     cells = ["x" * 60] * 3 + ["x"] * 4
-    made = Sheet(name="x", columns=columns(a=Kind.TEXT), rows=[(c,) for c in cells])
+    made = ExportTable(
+        name="x", columns=columns(a=Kind.TEXT), rows=[(c,) for c in cells]
+    )
     assert [len(chunk) for chunk in made.chunks()] == [2, 3, 2]
     assert [c for chunk in made.chunks() for (c,) in chunk] == cells
 
@@ -108,10 +115,10 @@ def test_rows_are_held_by_number_and_by_size(monkeypatch: pytest.MonkeyPatch) ->
 def test_rows_put_aside_beyond_the_memory_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(aside, "IN_MEMORY", 10)
+    monkeypatch.setattr(table_files, "IN_MEMORY", 10)
     rows: list[Record] = [(2**70, "x"), (1, "y" * 100), (None, "")]
     with ExitStack() as stack:
-        put = Aside(("n", "text"), stack)
+        put = RowBuffer(("n", "text"), stack)
         for row in rows:
             put.add(row)
         assert [*put] == [(str(2**70), "x"), *rows[1:]]
@@ -122,7 +129,7 @@ def test_a_table_without_rows_has_no_file_of_json_lines(tmp_path: Path) -> None:
     one = columns(n=Kind.INTEGER)
 
     def made(form: str, *rows: Record) -> set[str]:
-        write(tmp_path, form, [Sheet(name="a", columns=one, rows=iter(rows))])
+        write(tmp_path, form, [ExportTable(name="a", columns=one, rows=iter(rows))])
         return {path.name for path in tmp_path.iterdir()}
 
     assert made("jsonl", (1,)) == {"a.jsonl"}
@@ -137,22 +144,26 @@ def test_what_cannot_be_finished_leaves_what_was_there(tmp_path: Path) -> None:
 
     one = columns(n=Kind.INTEGER)
     whole = [
-        Sheet(name="a", columns=one, rows=[(1,)]),
-        Sheet(name="b/c", columns=one, rows=[(2,)]),
+        ExportTable(name="a", columns=one, rows=[(1,)]),
+        ExportTable(name="b/c", columns=one, rows=[(2,)]),
     ]
     write(tmp_path, "jsonl", whole)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
     assert len(before) == 2
-    broken = Sheet(name="b/c", columns=one, rows=breaks())
+    broken = ExportTable(name="b/c", columns=one, rows=breaks())
     with pytest.raises(OSError, match="No space"):
-        write(tmp_path, "jsonl", [Sheet(name="a", columns=one, rows=[(9,)]), broken])
+        write(
+            tmp_path, "jsonl", [ExportTable(name="a", columns=one, rows=[(9,)]), broken]
+        )
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "b"}
 
 
 def test_a_dry_run_counts_and_writes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "exports"
-    made = Sheet(name="a", columns=columns(n=Kind.INTEGER), rows=iter([(1,), (2,)]))
-    (told,) = foretell(folder, "csv", [made])
+    made = ExportTable(
+        name="a", columns=columns(n=Kind.INTEGER), rows=iter([(1,), (2,)])
+    )
+    (told,) = planned_files(folder, "csv", [made])
     assert (told.path, told.rows, told.size) == (folder / "a.csv", 2, None)
     assert not folder.exists()

@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.exporting.kinds import Kind
 from runner.scorecard import Cell
+from runner.table_files import Kind
 
 CELLS: st.SearchStrategy[Cell] = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.exporting.logged import answers, tasks
-from runner.reply import Ranked, Ranking, Usage, Vectors
-from runner.wire import OPENAI_CHAT, encode_answer, encode_reply
+from runner.clients.wire import encode_answer
+from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
+from runner.export import answers, tasks
+from runner.messages import RankedDocument, Ranking, Usage, Vectors
 from store.database import open_reader
 from store.tables import last_seq
 from tests.store.logs import COURSE, written
@@ -13,7 +14,7 @@ from tests.store.samples import RUN_STARTED, completed, plan_first, reply, start
 KINDS = (
     (OPENAI_CHAT, encode_reply("yes", "stop", Usage(tokens_in=5, tokens_out=1))),
     encode_answer(Vectors.of([[0.5, -1.0]])),
-    encode_answer(Ranking(results=(Ranked(index=1, score=0.25),))),
+    encode_answer(Ranking(results=(RankedDocument(index=1, score=0.25),))),
 )
 
 

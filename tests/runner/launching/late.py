@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
-from runner.launching.shell import Watch
+from runner.engine.planner import Planner
+from runner.run.context import ProgressWatch
 from store.read.status import Status
 
 
-def late(ask: Callable[[], None], *, is_seen: Callable[[], bool]) -> Watch:
+def late(ask: Callable[[], None], *, is_seen: Callable[[], bool]) -> ProgressWatch:
     """A watch that asks once the driver is done, and waits until it *is_seen*."""
 
     @asynccontextmanager
     async def watch(
-        driver: Driver, growth: Growth, before: Status
+        driver: Driver, growth: Planner, before: Status
     ) -> AsyncIterator[None]:
         del driver, growth, before
         yield

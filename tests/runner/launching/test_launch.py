@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
+from runner.engine.planner import Planner
 from runner.errors import RunChanged, RunnerError, UsageError
-from runner.job import InputFile
-from runner.launching import launch
-from runner.launching.shell import Shell
+from runner.job import InputFile, Task
+from runner.messages import ChatRequest
 from runner.options import RunOptions, options_from
-from runner.records.scoring import effective_settings, score
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.run import launch
+from runner.run.context import RunContext
+from runner.score.scoring import effective_settings, score_run
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
 from store.database import open_reader
@@ -34,14 +33,14 @@ from store.runs import RunFolder
 
 @asynccontextmanager
 async def _unwatched(
-    driver: Driver, growth: Growth, before: Status
+    driver: Driver, growth: Planner, before: Status
 ) -> AsyncIterator[None]:
     del driver, growth, before
     yield
 
 
-def _shell(tmp_path: Path, told: list[str] | None = None) -> Shell:
-    return Shell(
+def _shell(tmp_path: Path, told: list[str] | None = None) -> RunContext:
+    return RunContext(
         clock=SystemClock(),
         environment={},
         runs_dir=tmp_path,
@@ -61,12 +60,12 @@ class Run:
         self.shell = _shell(tmp_path)
         self.settings = ToySettings(items=4)
 
-    def start(self) -> launch.Ended:
-        work = load_work(self.job, self.settings)
+    def start(self) -> launch.RunOutcome:
+        work = load_workload(self.job, self.settings)
         return asyncio.run(launch.start(self.folder, work, self.options, self.shell))
 
-    def resume(self, **options: bool) -> launch.Ended:
-        work = load_work(self.job, self.settings)
+    def resume(self, **options: bool) -> launch.RunOutcome:
+        work = load_workload(self.job, self.settings)
         return asyncio.run(
             launch.resume(
                 self.folder,
@@ -84,7 +83,9 @@ class Run:
     def score(self, *, record: bool = True) -> object:
         settings = effective_settings(self.job, self.folder, {})
         return asyncio.run(
-            score(self.job, self.folder, settings, clock=SystemClock(), record=record)
+            score_run(
+                self.job, self.folder, settings, clock=SystemClock(), record=record
+            )
         )
 
 
@@ -242,7 +243,7 @@ def test_while_another_process_writes_a_scoring_is_partial_and_unrecorded(
         ):
             with pytest.raises(RunnerError, match="written by another process"):
                 launch.check_alive(run.folder)
-            return await score(
+            return await score_run(
                 run.job, run.folder, settings, clock=SystemClock(), record=True
             )
 

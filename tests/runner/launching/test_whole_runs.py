@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.speech import record, tell
+from runner.cli.console import print_json, print_note
+from runner.cli.import_ import write_answers
 from runner.errors import UsageError
-from runner.job import ImportedAnswer
-from runner.launching.creation import create
+from runner.job import ImportedAnswer, TaskSpec
 from runner.options import options_from
-from runner.records.importing import write_answers
-from runner.records.scoring import effective_settings, score
-from runner.task import TaskSpec
+from runner.run.folder import create
+from runner.score.scoring import effective_settings, score_run
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
 from store.database import open_reader
@@ -63,7 +62,7 @@ def test_a_held_call_is_sent_again_once_a_person_says_so(tmp_path: Path) -> None
 
 def test_an_imported_run_is_never_sent_to_a_model(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    work = load_work(run.job, ToySettings(items=1, words=1))
+    work = load_workload(run.job, ToySettings(items=1, words=1))
 
     async def import_() -> None:
         async with create(
@@ -160,7 +159,7 @@ def test_scorings_at_the_same_time_get_numbers_and_folders_of_their_own(
 
 async def _score(run: Run, job: ToyJob) -> object:
     settings = effective_settings(job, run.folder, {})
-    return await score(job, run.folder, settings, clock=SystemClock(), record=True)
+    return await score_run(job, run.folder, settings, clock=SystemClock(), record=True)
 
 
 def test_nobody_listening_is_no_reason_to_give_up(
@@ -170,15 +169,15 @@ def test_nobody_listening_is_no_reason_to_give_up(
     os.close(read)
     with os.fdopen(write_, "w") as closed:
         monkeypatch.setattr(sys, "stderr", closed)
-        tell("one sentence")
-        tell("and another one")
+        print_note("one sentence")
+        print_note("and another one")
 
 
 def test_a_line_of_json_is_one_line_and_harmless_to_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     key = "a\u009b31m\u2028b\u202ec\x85d\ud800"
-    record({"key": key})
+    print_json({"key": key})
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 1
     assert out.isascii()

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunChanged, UsageError
-from runner.launching import launch
 from runner.options import RunOptions, options_from, read_toml
-from runner.records.scoring import Scoring, effective_settings, score
 from runner.roles import fixed
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
-from runner.testing_roles import PanelJob, PanelSettings
-from runner.work import load_work
+from runner.run import launch
+from runner.score.scoring import Scoring, effective_settings, score_run
+from runner.simulate.billing import read_ledger
+from runner.simulate.options import RequestOutcome
+from runner.testing import PanelJob, PanelSettings
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import open_reader
 from store.read.status import Status, run_started, status
@@ -67,12 +67,12 @@ class Run:
         self.shell = _shell(folder, self.told)
         self.settings = PanelSettings(items=ITEMS)
 
-    def start(self) -> launch.Ended:
-        work = load_work(PanelJob(), self.settings)
+    def start(self) -> launch.RunOutcome:
+        work = load_workload(PanelJob(), self.settings)
         return asyncio.run(launch.start(self.folder, work, self.options, self.shell))
 
-    def resume(self) -> launch.Ended:
-        work = load_work(PanelJob(), self.settings)
+    def resume(self) -> launch.RunOutcome:
+        work = load_workload(PanelJob(), self.settings)
         return asyncio.run(
             launch.resume(
                 self.folder, work, self.options, self.shell, accept_changes=False
@@ -94,7 +94,9 @@ class Run:
     def score(self) -> Scoring:
         settings = effective_settings(PanelJob(), self.folder, {})
         return asyncio.run(
-            score(PanelJob(), self.folder, settings, clock=SystemClock(), record=False)
+            score_run(
+                PanelJob(), self.folder, settings, clock=SystemClock(), record=False
+            )
         )
 
 
@@ -189,7 +191,7 @@ def test_a_killed_run_is_taken_up_and_no_stored_answer_is_asked_for_again(
     served = Counter(
         line.request
         for line in read_ledger(ledger)
-        if line.outcome in {Outcome.ANSWERED, Outcome.GONE}
+        if line.outcome in {RequestOutcome.ANSWERED, RequestOutcome.GONE}
     )
     repeated = sum(n - 1 for n in served.values())
     assert repeated <= after.unknown <= 4 * len(run.options.asked)
@@ -209,7 +211,7 @@ def test_a_resume_with_other_texts_to_embed_says_so(tmp_path: Path) -> None:
                     return replace(request, texts=(*request.texts, "more"))
                 return request
 
-        work = load_work(Other(), run.settings)
+        work = load_workload(Other(), run.settings)
         with pytest.raises(RunChanged, match="another request"):
             asyncio.run(
                 launch.resume(

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from runner.leasing.allowance import CALLS_AHEAD, HELD_S, Allowance
-from runner.leasing.messages import AskMoney, Money, MoneyBack, NoMoney, Raised, Short
+from runner.shards.lease_protocol import (
+    BudgetRaised,
+    MoneyExhausted,
+    MoneyLease,
+    MoneyShort,
+    RequestMoney,
+    ReturnMoney,
+)
+from runner.shards.lease_shares import CALLS_AHEAD, HELD_S, MoneyShare
 
 LATER = 10.0
 
@@ -17,27 +24,27 @@ class _Bell:
         self.rung += 1
 
 
-def _lent(pico: int) -> Allowance:
-    money = Allowance(_Bell().ring)
-    money.hear(Money(pico=pico))
+def _lent(pico: int) -> MoneyShare:
+    money = MoneyShare(_Bell().ring)
+    money.hear(MoneyLease(pico=pico))
     return money
 
 
 def test_money_is_asked_for_where_a_call_finds_no_room_and_only_once() -> None:
     bell = _Bell()
-    money = Allowance(bell.ring)
+    money = MoneyShare(bell.ring)
     assert not money.has_room(10)
     assert bell.rung == 1
-    assert money.says(LATER) == [AskMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
+    assert money.says(LATER) == [RequestMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
     assert not money.has_room(10)
     assert money.says(LATER) == []
-    money.hear(Money(pico=10))
+    money.hear(MoneyLease(pico=10))
     assert money.has_room(10)
     assert money.granted_pico == 10
 
 
 def test_a_free_call_needs_no_money() -> None:
-    money = Allowance(_Bell().ring)
+    money = MoneyShare(_Bell().ring)
     assert money.has_room(0)
     assert money.says(LATER) == []
 
@@ -45,14 +52,14 @@ def test_a_free_call_needs_no_money() -> None:
 def test_more_is_asked_for_ahead_and_never_again_once_there_is_little() -> None:
     money = _lent(100)
     money.reserve(40)
-    assert money.says(LATER) == [AskMoney(need_pico=0, want_pico=40 * CALLS_AHEAD)]
-    money.hear(Money(pico=0))
+    assert money.says(LATER) == [RequestMoney(need_pico=0, want_pico=40 * CALLS_AHEAD)]
+    money.hear(MoneyLease(pico=0))
     money.reserve(40)
     assert money.says(LATER) == []
     assert not money.has_room(40)
     assert money.says(LATER) == [
-        MoneyBack(back_pico=20, spent_pico=0),
-        AskMoney(need_pico=40, want_pico=0),
+        ReturnMoney(back_pico=20, spent_pico=0),
+        RequestMoney(need_pico=40, want_pico=0),
     ]
 
 
@@ -60,22 +67,22 @@ def test_where_money_is_short_what_is_not_reserved_goes_back() -> None:
     money = _lent(100)
     money.reserve(30)
     money.says(LATER - HELD_S)
-    money.hear(Short(is_short=True))
+    money.hear(MoneyShort(is_short=True))
     assert money.gives_back_at == LATER
     assert money.says(LATER - 0.1) == []
-    assert money.says(LATER) == [MoneyBack(back_pico=70, spent_pico=0)]
+    assert money.says(LATER) == [ReturnMoney(back_pico=70, spent_pico=0)]
     money.settle(30, 10, reserved_pico=30)
-    assert money.says(LATER) == [MoneyBack(back_pico=20, spent_pico=10)]
+    assert money.says(LATER) == [ReturnMoney(back_pico=20, spent_pico=10)]
     assert money.says(LATER) == []
     assert money.granted_pico == money.spent_pico == 10
 
 
 def test_only_the_brokers_word_ends_it_and_only_for_what_was_refused() -> None:
-    money = Allowance(_Bell().ring)
+    money = MoneyShare(_Bell().ring)
     settled = [money.has_room(10)]
     money.says(LATER)
     settled.append(money.is_settled)
-    money.hear(NoMoney(cap_pico=500, taken_pico=495))
+    money.hear(MoneyExhausted(cap_pico=500, taken_pico=495))
     settled.append(money.is_settled)
     money.has_room(10)
     settled.append(money.is_settled)
@@ -86,28 +93,28 @@ def test_only_the_brokers_word_ends_it_and_only_for_what_was_refused() -> None:
 
 
 def test_what_was_refused_is_shown_with_the_sums_of_all_shards() -> None:
-    money = Allowance(_Bell().ring)
+    money = MoneyShare(_Bell().ring)
     money.has_room(10)
     money.says(LATER)
-    money.hear(NoMoney(cap_pico=500, taken_pico=495))
+    money.hear(MoneyExhausted(cap_pico=500, taken_pico=495))
     shown = money.statistics()
     assert (shown.cap_pico, shown.spent_pico) == (500, 495)
 
 
 def test_a_raised_budget_is_asked_again_and_is_the_brokers_to_raise() -> None:
-    money = Allowance(_Bell().ring)
+    money = MoneyShare(_Bell().ring)
     money.has_room(10)
     money.says(LATER)
-    money.hear(NoMoney(cap_pico=5, taken_pico=0))
+    money.hear(MoneyExhausted(cap_pico=5, taken_pico=0))
     money.add(1000)
     assert not money.has_room(10)
-    money.hear(Raised())
+    money.hear(BudgetRaised())
     assert not money.has_room(10)
-    assert money.says(LATER) == [AskMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
+    assert money.says(LATER) == [RequestMoney(need_pico=10, want_pico=10 * CALLS_AHEAD)]
 
 
 def test_a_new_connection_is_asked_what_the_old_one_did_not_answer() -> None:
-    money = Allowance(_Bell().ring)
+    money = MoneyShare(_Bell().ring)
     money.has_room(10)
     asked = money.says(LATER)
     money.reconnected()

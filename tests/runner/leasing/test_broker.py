@@ -5,24 +5,24 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from runner.leasing.broker import Broker
-from runner.leasing.messages import (
-    Ask,
-    Back,
-    Down,
-    Figures,
+from runner.limits.limiter import Limits
+from runner.shards.broker import Broker
+from runner.shards.lease_protocol import (
+    TTL_S,
+    BrokerMessage,
+    ControlLine,
+    CreditLease,
+    EndpointPaused,
+    HeaderLimitSeen,
     Hello,
-    Lease,
-    Line,
-    Refused,
-    Renew,
-    Renewed,
-    Told,
-    Waits,
+    LeaseRenewed,
+    RenewLease,
+    RequestCredit,
+    ReturnCredit,
+    ShardProgress,
+    ShardRefused,
     Welcome,
 )
-from runner.leasing.terms import TTL_S
-from runner.limits.limiter import Limits
 
 RPM = 6000
 
@@ -32,7 +32,7 @@ def _broker(*names: str, rpm: float | None = RPM) -> Broker:
     for i, name in enumerate(names):
         assert broker.join(_hello(name, slices=str(i)), 0.0) is None
         # the model is heard of, and its bucket begins to fill
-        broker.hear(name, Back(endpoint="e", model="m"), 0.0)
+        broker.hear(name, ReturnCredit(endpoint="e", model="m"), 0.0)
     broker.step(0.0)
     return broker
 
@@ -50,8 +50,8 @@ def _hello(name: str, *, slices: str = "0") -> Hello:
     )
 
 
-def _ask(requests: int) -> Ask:
-    return Ask(endpoint="e", model="m", requests=requests)
+def _ask(requests: int) -> RequestCredit:
+    return RequestCredit(endpoint="e", model="m", requests=requests)
 
 
 def _leases(broker: Broker, now: float) -> list[tuple[str, int]]:
@@ -60,11 +60,11 @@ def _leases(broker: Broker, now: float) -> list[tuple[str, int]]:
         (name, message.requests)
         for name, messages in said.items()
         for message in messages
-        if isinstance(message, Lease)
+        if isinstance(message, CreditLease)
     ]
 
 
-def _said(broker: Broker, now: float, name: str) -> list[Down]:
+def _said(broker: Broker, now: float, name: str) -> list[BrokerMessage]:
     return broker.step(now).say.get(name, [])
 
 
@@ -112,16 +112,18 @@ def test_what_comes_back_is_lent_to_the_others() -> None:
     broker.hear("a", _ask(15), 10.0)
     broker.hear("b", _ask(15), 10.0)
     assert _leases(broker, 10.0) == [("a", 15)]
-    broker.hear("a", Back(endpoint="e", model="m", requests=15), 10.0)
+    broker.hear("a", ReturnCredit(endpoint="e", model="m", requests=15), 10.0)
     assert _leases(broker, 10.0) == [("b", 15)]
 
 
 def test_an_endpoint_that_asks_one_shard_to_wait_is_left_alone_by_all() -> None:
     broker = _broker("a", "b")
-    waits = Waits(endpoint="e", for_s=10.0)
+    waits = EndpointPaused(endpoint="e", for_s=10.0)
     broker.hear("a", waits, 10.0)
     assert _said(broker, 10.0, "b") == [waits]
-    broker.hear("b", Waits(endpoint="e", for_s=5.0), 11.0)  # it says nothing new
+    broker.hear(
+        "b", EndpointPaused(endpoint="e", for_s=5.0), 11.0
+    )  # it says nothing new
     assert _said(broker, 11.0, "a") == []
     broker.hear("b", _ask(5), 12.0)
     assert _leases(broker, 19.9) == []
@@ -136,7 +138,9 @@ def test_a_lower_limit_holds_for_all_from_then_on(lower: str) -> None:
     if lower == "by hand":
         broker.set_limits("m", Limits(concurrency=9, rpm=60), 10.0)
     else:
-        told = Told(endpoint="e", model="m", kind="requests", per_minute=60.0)
+        told = HeaderLimitSeen(
+            endpoint="e", model="m", kind="requests", per_minute=60.0
+        )
         broker.hear("a", told, 10.0)
     broker.hear("a", _ask(100), 10.0)
     assert _leases(broker, 10.9) == []
@@ -152,23 +156,23 @@ def test_a_silent_shard_is_lent_nothing_and_told_nothing() -> None:
     broker.step(TTL_S)
     assert [each.is_alive for each in broker.seen(TTL_S)] == [False, True]
     broker.relay(b"line")
-    assert broker.step(TTL_S).say == {"b": [Line(line=b"line")]}
+    assert broker.step(TTL_S).say == {"b": [ControlLine(line=b"line")]}
 
 
 def test_a_shard_whose_lease_is_revoked_asks_in_vain_until_its_part_is_free() -> None:
     broker = _broker("a")
-    renew = Renew(figures=Figures())
+    renew = RenewLease(figures=ShardProgress())
     broker.hear("a", renew, 1.0)
-    assert _said(broker, 1.0, "a") == [Renewed(now=1.0)]
+    assert _said(broker, 1.0, "a") == [LeaseRenewed(now=1.0)]
     broker.revoke("0/1")
     broker.hear("a", renew, 2.0)
     assert "a" not in broker.step(2.0).say
     another = msgspec.structs.replace(_hello("b"), slices="0")
-    assert isinstance(broker.join(another, TTL_S), Refused)
+    assert isinstance(broker.join(another, TTL_S), ShardRefused)
     broker.step(1.0 + TTL_S)
     assert broker.join(another, 1.0 + TTL_S) is None
     broker.hear("b", renew, 2.0 + TTL_S)
-    assert Renewed(now=2.0 + TTL_S) in _said(broker, 2.0 + TTL_S, "b")
+    assert LeaseRenewed(now=2.0 + TTL_S) in _said(broker, 2.0 + TTL_S, "b")
 
 
 def test_a_shard_that_comes_later_hears_what_was_relayed() -> None:
@@ -177,9 +181,9 @@ def test_a_shard_that_comes_later_hears_what_was_relayed() -> None:
     assert broker.join(_hello("a"), 0.0) is None
     welcome, line = _said(broker, 0.0, "a")
     assert isinstance(welcome, Welcome)
-    assert line == Line(line=b"line")
+    assert line == ControlLine(line=b"line")
 
 
 def test_a_process_that_is_not_of_the_run_is_refused() -> None:
     refused = Broker(run_id="other", limits={}).join(_hello("a"), 0.0)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, ShardRefused)

@@ -6,11 +6,16 @@ import math
 
 import pytest
 
-from runner.leasing.holder import Holder, Identity
-from runner.leasing.messages import Figures, Lease, Renewed, Welcome
-from runner.leasing.share import LeasedCredit
+from runner.shards.lease_client import LeaseHolder, ProcessIdentity
+from runner.shards.lease_protocol import (
+    CreditLease,
+    LeaseRenewed,
+    ShardProgress,
+    Welcome,
+)
+from runner.shards.lease_shares import LeasedCredit
 
-IDENTITY = Identity(run_id="r", process="p", shard="0/1", slices="0", log="ab")
+IDENTITY = ProcessIdentity(run_id="r", process="p", shard="0/1", slices="0", log="ab")
 TTL_S = 15.0
 
 
@@ -23,9 +28,9 @@ class Endpoint:
         del until
 
 
-def _holder() -> tuple[Holder, LeasedCredit]:
+def _holder() -> tuple[LeaseHolder, LeasedCredit]:
     lines: list[bytes] = []
-    holder = Holder(IDENTITY, token="", wake=lambda: None, on_line=lines.append)
+    holder = LeaseHolder(IDENTITY, token="", wake=lambda: None, on_line=lines.append)
     requests, _ = holder.gates(Endpoint(), "m", rpm=60.0, tpm=None)
     assert requests.bucket is not None
     return holder, requests.bucket
@@ -37,7 +42,9 @@ def test_a_lease_ends_when_the_broker_says_by_whatever_clock(broker_s: float) ->
     holder, credit = _holder()
     holder.connected(100.0)
     holder.hear(Welcome(now=broker_s, ttl_s=TTL_S), 100.4)
-    lease = Lease(endpoint="e", model="m", requests=3, tokens=0, until=broker_s + 0.75)
+    lease = CreditLease(
+        endpoint="e", model="m", requests=3, tokens=0, until=broker_s + 0.75
+    )
     holder.hear(lease, 100.5)
     assert credit.expires_at == pytest.approx(100.75)
     assert credit.ready_at(100.74, 3) == 100.74
@@ -51,8 +58,8 @@ def test_the_fence_counts_from_when_the_question_was_sent() -> None:
     holder.hear(Welcome(now=0.0, ttl_s=TTL_S), 103.0)
     assert holder.holds(100.0 + TTL_S - 0.01)
     assert not holder.holds(100.0 + TTL_S)
-    assert holder.says(107.0, Figures)
+    assert holder.says(107.0, ShardProgress)
     # a second answer to one question is none
-    holder.hear(Renewed(now=1.0), 109.0)
-    holder.hear(Renewed(now=2.0), 120.0)
+    holder.hear(LeaseRenewed(now=1.0), 109.0)
+    holder.hear(LeaseRenewed(now=2.0), 120.0)
     assert holder.holds_until == 107.0 + TTL_S

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from runner.leasing.messages import Hello, Refused
-from runner.leasing.roll import Roll
+from runner.shards.lease_pools import Membership
+from runner.shards.lease_protocol import Hello, ShardRefused
 
 TTL_S = 15.0
 FIRST = Hello(
@@ -24,8 +24,8 @@ def _other(**changed: object) -> Hello:
     return msgspec.structs.replace(FIRST, process="b", **changed)
 
 
-def _refused(hello: Hello, at: float) -> Refused | None:
-    roll = Roll("r", TTL_S)
+def _refused(hello: Hello, at: float) -> ShardRefused | None:
+    roll = Membership("r", TTL_S)
     assert roll.join(FIRST, 0.0) is None
     list(roll.falls_silent(at))
     return roll.join(hello, at)
@@ -58,7 +58,7 @@ def test_another_run_and_slices_that_are_none_are_refused_for_good() -> None:
 
 
 def test_a_process_that_speaks_is_not_silent() -> None:
-    roll = Roll("r", TTL_S)
+    roll = Membership("r", TTL_S)
     roll.join(FIRST, 0.0)
     member = roll.get("a")
     assert member is not None

@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from runner.errors import RunnerError
-from runner.leasing.broker import Broker
-from runner.leasing.holder import Holder, Identity
-from runner.leasing.lessee import Lessee
-from runner.leasing.serving import Server, serving
-from runner.leasing.terms import TTL_S
-from runner.leasing.wire import LONGEST_LINE
 from runner.limits.limiter import Endpoint, Limits
 from runner.money.budget import Budget, BudgetStatistics
+from runner.shards.broker import Broker, BrokerServer, serve_broker
+from runner.shards.lease_client import LeaseClient, LeaseHolder, ProcessIdentity
+from runner.shards.lease_protocol import LONGEST_LINE, TTL_S
 from runner.testing import LoopClock, run_virtual
 
 KNOWN, GUESSED = "open sesame", "open barley"
@@ -52,19 +49,21 @@ class _Worker:
 class _Shard:
     """A shard's side, with all that the broker told it."""
 
-    def __init__(self, server: Server, *, token: str = KNOWN, name: str = "a") -> None:
+    def __init__(
+        self, server: BrokerServer, *, token: str = KNOWN, name: str = "a"
+    ) -> None:
         self.said: list[str] = []
         self.lines: list[bytes] = []
         wake = asyncio.Event()
-        identity = Identity(
+        identity = ProcessIdentity(
             run_id="r", process=name, shard="0/2", slices="0-511", log=name
         )
-        self.holder = Holder(
+        self.holder = LeaseHolder(
             identity, token=token, wake=wake.set, on_line=self.lines.append
         )
         host, _, port = server.address.rpartition(":")
         self.worker = _Worker()
-        self.lessee = Lessee(
+        self.lessee = LeaseClient(
             self.holder,
             (host, int(port)),
             clock=CLOCK,
@@ -77,9 +76,9 @@ def _broker() -> Broker:
     return Broker(run_id="r", limits={"m": LIMITS})
 
 
-def _served(body: Callable[[Server], Awaitable[None]]) -> None:
+def _served(body: Callable[[BrokerServer], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with serving(_broker(), token=KNOWN, clock=CLOCK) as server:
+        async with serve_broker(_broker(), token=KNOWN, clock=CLOCK) as server:
             await body(server)
 
     run_virtual(main())
@@ -91,7 +90,7 @@ async def _pass(seconds: float) -> None:
 
 @asynccontextmanager
 async def _raw(
-    server: Server,
+    server: BrokerServer,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     host, _, port = server.address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -102,7 +101,7 @@ async def _raw(
 
 
 def test_a_shard_is_lent_requests_and_its_figures_are_known() -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         shard = _Shard(server)
         limiter = Endpoint("e", lender=shard.holder).limiter("m", LIMITS)
         async with shard.lessee.leasing(shard.worker):
@@ -123,7 +122,7 @@ def test_a_shard_is_lent_requests_and_its_figures_are_known() -> None:
 
 
 def test_lines_for_its_control_file_reach_a_shard_that_comes_later_too() -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         server.relay(b"first")
         shard = _Shard(server)
         async with shard.lessee.leasing(shard.worker):
@@ -136,7 +135,7 @@ def test_lines_for_its_control_file_reach_a_shard_that_comes_later_too() -> None
 
 def test_a_shard_whose_broker_is_gone_sends_nothing_after_its_ttl_and_drains() -> None:
     async def main() -> None:
-        async with serving(_broker(), token=KNOWN, clock=CLOCK) as server:
+        async with serve_broker(_broker(), token=KNOWN, clock=CLOCK) as server:
             shard = _Shard(server)
             at_work = AsyncExitStack()
             await at_work.enter_async_context(shard.lessee.leasing(shard.worker))
@@ -157,13 +156,15 @@ def test_a_shard_whose_broker_is_gone_sends_nothing_after_its_ttl_and_drains() -
 
 def test_a_shard_goes_on_with_the_broker_that_takes_the_place_of_its_own() -> None:
     async def main() -> None:
-        async with serving(_broker(), token=KNOWN, clock=CLOCK) as server:
+        async with serve_broker(_broker(), token=KNOWN, clock=CLOCK) as server:
             shard = _Shard(server)
             port = int(server.address.rpartition(":")[2])
             at_work = AsyncExitStack()
             await at_work.enter_async_context(shard.lessee.leasing(shard.worker))
         await _pass(0.5 * TTL_S)
-        async with serving(_broker(), token=KNOWN, clock=CLOCK, port=port) as server:
+        async with serve_broker(
+            _broker(), token=KNOWN, clock=CLOCK, port=port
+        ) as server:
             await _pass(2 * TTL_S)
             assert shard.holder.holds(CLOCK.monotonic())
             assert [each.is_alive for each in server.seen()] == [True]
@@ -174,7 +175,7 @@ def test_a_shard_goes_on_with_the_broker_that_takes_the_place_of_its_own() -> No
 
 
 def test_whoever_does_not_know_the_token_is_not_taken_in() -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         shard = _Shard(server, token=GUESSED)
         with pytest.raises(RunnerError, match="does not take shard 0/2 in"):
             async with shard.lessee.leasing(shard.worker):
@@ -185,7 +186,7 @@ def test_whoever_does_not_know_the_token_is_not_taken_in() -> None:
 
 
 def test_slices_of_a_silent_process_are_free_once_its_lease_has_run_out() -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         gone, after = _Shard(server), _Shard(server, name="b")
         with suppress(ZeroDivisionError):
             async with gone.lessee.leasing(gone.worker):
@@ -210,7 +211,7 @@ def test_slices_of_a_silent_process_are_free_once_its_lease_has_run_out() -> Non
     ],
 )
 def test_garbage_is_answered_with_silence_and_harms_nobody(said: bytes) -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         shard = _Shard(server)
         async with (
             shard.lessee.leasing(shard.worker),
@@ -226,7 +227,7 @@ def test_garbage_is_answered_with_silence_and_harms_nobody(said: bytes) -> None:
 
 
 def test_who_says_nothing_is_let_go() -> None:
-    async def body(server: Server) -> None:
+    async def body(server: BrokerServer) -> None:
         async with _raw(server) as (reader, _):
             assert await reader.read() == b""
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from runner.leasing.messages import Ask, Back, Lease, Said, Told
-from runner.leasing.share import Share
-from runner.limits.told import Quota
+from runner.limits.rate_limits import Quota
+from runner.shards.lease_protocol import (
+    CreditLease,
+    HeaderLimitSeen,
+    LeaseMessage,
+    RequestCredit,
+    ReturnCredit,
+)
+from runner.shards.lease_shares import CreditShare
 
 NOW, LATER = 0.0, 100.0
 
 
-def _share(*, rpm: float | None = 600.0, tpm: float | None = None) -> Share:
-    return Share("e", "m", lambda: None, rpm=rpm, tpm=tpm)
+def _share(*, rpm: float | None = 600.0, tpm: float | None = None) -> CreditShare:
+    return CreditShare("e", "m", lambda: None, rpm=rpm, tpm=tpm)
 
 
-def _lend(share: Share, requests: int, tokens: int = 0, until: float = LATER) -> None:
-    lease = Lease(endpoint="e", model="m", requests=requests, tokens=tokens, until=0.0)
+def _lend(
+    share: CreditShare, requests: int, tokens: int = 0, until: float = LATER
+) -> None:
+    lease = CreditLease(
+        endpoint="e", model="m", requests=requests, tokens=tokens, until=0.0
+    )
     share.lend(lease, until)
 
 
-def _send(share: Share, calls: int, tokens: float = 0.0, now: float = NOW) -> None:
+def _send(
+    share: CreditShare, calls: int, tokens: float = 0.0, now: float = NOW
+) -> None:
     for _ in range(calls):
         for gate, amount in zip(share.gates, (1.0, tokens), strict=True):
             if gate.bucket is not None:
@@ -26,7 +38,7 @@ def _send(share: Share, calls: int, tokens: float = 0.0, now: float = NOW) -> No
                 gate.bucket.take(now, amount)
 
 
-def _wait(share: Share, tokens: float = 0.0, now: float = NOW) -> None:
+def _wait(share: CreditShare, tokens: float = 0.0, now: float = NOW) -> None:
     """Want to send what there is no credit for."""
     requests, of_tokens = share.gates
     if requests.bucket is not None:
@@ -35,12 +47,14 @@ def _wait(share: Share, tokens: float = 0.0, now: float = NOW) -> None:
         assert of_tokens.bucket.ready_at(now, tokens) > now
 
 
-def _says(share: Share, now: float = NOW, *, is_due: bool = False) -> list[Said]:
+def _says(
+    share: CreditShare, now: float = NOW, *, is_due: bool = False
+) -> list[LeaseMessage]:
     return share.says(now, is_due=is_due)
 
 
-def _ask(requests: int, tokens: int = 0, least: int = 0) -> Ask:
-    return Ask(
+def _ask(requests: int, tokens: int = 0, least: int = 0) -> RequestCredit:
+    return RequestCredit(
         endpoint="e", model="m", requests=requests, tokens=tokens, tokens_least=least
     )
 
@@ -84,7 +98,7 @@ def test_what_is_not_used_in_time_goes_back_and_less_is_asked_for() -> None:
     _lend(share, 10, until=1.0)
     _send(share, 3)
     assert share.expires_at == 1.0
-    assert _says(share, 1.0) == [Back(endpoint="e", model="m", requests=7)]
+    assert _says(share, 1.0) == [ReturnCredit(endpoint="e", model="m", requests=7)]
     _wait(share, now=1.0)
     assert _says(share, 1.0) == [_ask(3)]
 
@@ -113,14 +127,16 @@ def test_what_a_call_did_not_need_goes_back_with_what_is_said_anyway() -> None:
     assert bucket is not None
     bucket.give_back(650.0)
     assert _says(share) == []
-    assert _says(share, is_due=True) == [Back(endpoint="e", model="m", tokens=650)]
+    assert _says(share, is_due=True) == [
+        ReturnCredit(endpoint="e", model="m", tokens=650)
+    ]
 
 
 def test_a_limit_that_the_endpoint_tells_is_the_brokers_to_keep_and_told_once() -> None:
     share = _share(rpm=None)
     for _ in range(2):
         share.gates[0].hear(NOW, Quota(per_minute=500.0, remaining=20.0))
-    told = Told(
+    told = HeaderLimitSeen(
         endpoint="e", model="m", kind="requests", per_minute=500.0, remaining=20.0
     )
     assert _says(share) == [told]

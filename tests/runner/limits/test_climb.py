@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from runner.limits.climb import QUIET_REQUESTS, QUIET_S, SEVERAL, Climb
+from runner.limits.learned_rate import QUIET_REQUESTS, QUIET_S, SEVERAL, UpwardSteps
 
 
-def _steps(climb: Climb, seconds: float, *, start: float, rate: float) -> list[float]:
+def _steps(
+    climb: UpwardSteps, seconds: float, *, start: float, rate: float
+) -> list[float]:
     times = [start + i / rate for i in range(int(seconds * rate))]
     return [step for step in map(climb.sent, times) if step]
 
 
 def test_a_limit_rests_before_it_is_tried_upwards_in_growing_steps() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     assert _steps(climb, QUIET_S - 1, start=0.0, rate=100) == []
     assert _steps(climb, 17.0, start=QUIET_S - 1, rate=100) == [0.05, 0.1, 0.2, 0.4]
 
 
 def test_few_requests_are_no_rest_however_long_they_take() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     assert _steps(climb, QUIET_REQUESTS - 2, start=0.0, rate=1) == []
 
 
 def test_an_estimate_of_short_standing_is_tried_sooner() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0, 2.0, 100)
     assert _steps(climb, 3.0, start=0.0, rate=100) == [0.05]
 
 
 def test_a_limit_that_does_not_matter_is_not_raised() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     climb.slack()
     assert _steps(climb, QUIET_S + 4, start=0.0, rate=100) == []
@@ -38,7 +40,7 @@ def test_a_limit_that_does_not_matter_is_not_raised() -> None:
 
 
 def test_refusals_after_steps_are_explained_and_others_are_in_vain() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     assert len(_steps(climb, QUIET_S + 7, start=0.0, rate=100)) == 2
     found = []
@@ -49,7 +51,7 @@ def test_refusals_after_steps_are_explained_and_others_are_in_vain() -> None:
 
 
 def test_a_new_measure_explains_nothing_that_comes_after_it() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     assert _steps(climb, QUIET_S + 7, start=0.0, rate=100)
     climb.measured()
@@ -58,7 +60,7 @@ def test_a_new_measure_explains_nothing_that_comes_after_it() -> None:
 
 
 def test_where_refusals_come_all_the_time_a_short_rest_proves_nothing() -> None:
-    climb = Climb()
+    climb = UpwardSteps()
     climb.rest(0.0)
     for n in range(SEVERAL):
         _steps(climb, 10.0, start=10.0 * n, rate=100)

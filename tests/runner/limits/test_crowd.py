@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from runner.limits.ceiling import FULL
-from runner.limits.crowd import Crowd
+from runner.limits.learned_rate import ConcurrencyEvidence
+from runner.limits.limiter import FULL
 
 
-def _window(crowd: Crowd, passed: list[int], refused: int) -> float:
+def _window(crowd: ConcurrencyEvidence, passed: list[int], refused: int) -> float:
     crowd.begin()
     for among in (*passed, refused):
         crowd.sent(among)
@@ -20,18 +20,18 @@ def _window(crowd: Crowd, passed: list[int], refused: int) -> float:
 
 
 def test_one_window_proves_nothing() -> None:
-    assert _window(Crowd(), list(range(40)) * 3, 40) == 0.0
+    assert _window(ConcurrencyEvidence(), list(range(40)) * 3, 40) == 0.0
 
 
 def test_refusals_at_the_same_number_that_none_had_passed_are_evidence() -> None:
-    crowd = Crowd()
+    crowd = ConcurrencyEvidence()
     for _ in range(3):
         score = _window(crowd, list(range(40)) * 3, 40)
     assert score >= FULL
 
 
 def test_refusals_at_different_numbers_take_all_evidence_back() -> None:
-    crowd = Crowd()
+    crowd = ConcurrencyEvidence()
     for _ in range(3):
         _window(crowd, list(range(40)) * 3, 40)
     assert _window(crowd, list(range(20)) * 3, 20) == 0.0
@@ -41,7 +41,7 @@ def test_refusals_at_different_numbers_take_all_evidence_back() -> None:
 def test_a_call_like_any_other_that_is_refused_is_hardly_ever_taken_for_one(
     in_flight: int,
 ) -> None:
-    chance, crowd, mistakes = random.Random(in_flight), Crowd(), 0
+    chance, crowd, mistakes = random.Random(in_flight), ConcurrencyEvidence(), 0
     for _ in range(1000):
         amongs = [
             round(chance.gauss(in_flight, in_flight**0.5 / 2)) for _ in range(100)

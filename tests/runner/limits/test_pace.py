@@ -8,19 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.limits.pace import Pace
-from runner.simulate.bucket import Bucket
+from runner.limits.learned_rate import LearnedRate
+from runner.simulate.options import SimulatedBucket
 
 RTT_S = 0.002
 
 
-def _refuse(pace: Pace, now: float, sent_at: float, resume_at: float = 0.0) -> None:
+def _refuse(
+    pace: LearnedRate, now: float, sent_at: float, resume_at: float = 0.0
+) -> None:
     pace.missed(sent_at)
     pace.refused(now, sent_at, 0, resume_at)
 
 
 def _press(
-    pace: Pace, server: Bucket, seconds: float, *, start: float = 0.0, most: float = 500
+    pace: LearnedRate,
+    server: SimulatedBucket,
+    seconds: float,
+    *,
+    start: float = 0.0,
+    most: float = 500,
 ) -> tuple[int, int]:
     """Send all that the pace and *most* a second allow; requests passed, refused."""
     now, passed, refused = start, 0, 0
@@ -41,14 +48,14 @@ def _press(
 
 
 def test_nothing_is_held_back_before_a_refusal() -> None:
-    pace = Pace()
+    pace = LearnedRate()
     assert pace.rate is None
     pace.sent(0.0, 0)
     assert pace.ready_at(0.0) == 0.0
 
 
 def test_one_refusal_holds_and_does_not_slow_down() -> None:
-    pace = Pace()
+    pace = LearnedRate()
     pace.sent(1.0, 0)
     _refuse(pace, 1.1, 1.0)
     assert pace.ready_at(1.1) > 1.1
@@ -57,7 +64,7 @@ def test_one_refusal_holds_and_does_not_slow_down() -> None:
 
 
 def test_a_pause_that_the_endpoint_asked_for_is_part_of_the_hold() -> None:
-    pace = Pace()
+    pace = LearnedRate()
     pace.sent(1.0, 0)
     _refuse(pace, 1.1, 1.0, 31.1)
     assert pace.ready_at(1.2) == 31.1
@@ -68,8 +75,8 @@ def test_a_pause_that_the_endpoint_asked_for_is_part_of_the_hold() -> None:
 def test_the_allowed_rate_is_found_whatever_the_size_of_the_bucket(
     rate: float, depth_s: float
 ) -> None:
-    pace = Pace()
-    server = Bucket(rate=rate, capacity=max(2.0, rate * depth_s), now=0.0)
+    pace = LearnedRate()
+    server = SimulatedBucket(rate=rate, capacity=max(2.0, rate * depth_s), now=0.0)
     start = 2 * depth_s + 60.0
     _press(pace, server, start)
     passed, refused = _press(pace, server, 240.0, start=start)
@@ -79,17 +86,17 @@ def test_the_allowed_rate_is_found_whatever_the_size_of_the_bucket(
 
 
 def test_a_limit_that_has_risen_is_found_again() -> None:
-    pace = Pace()
-    _press(pace, Bucket(rate=20, capacity=20, now=0.0), 60.0)
+    pace = LearnedRate()
+    _press(pace, SimulatedBucket(rate=20, capacity=20, now=0.0), 60.0)
     assert pace.rate is not None
     assert 19 <= pace.rate <= 22
-    _press(pace, Bucket(rate=100, capacity=100, now=60.0), 120.0, start=60.0)
+    _press(pace, SimulatedBucket(rate=100, capacity=100, now=60.0), 120.0, start=60.0)
     assert 95 <= pace.rate <= 110
 
 
 def test_a_pace_that_is_not_used_does_not_grow() -> None:
-    pace = Pace()
-    server = Bucket(rate=50, capacity=50, now=0.0)
+    pace = LearnedRate()
+    server = SimulatedBucket(rate=50, capacity=50, now=0.0)
     _press(pace, server, 60.0)
     learned = pace.rate
     assert learned is not None
@@ -99,7 +106,7 @@ def test_a_pace_that_is_not_used_does_not_grow() -> None:
 
 
 def test_a_step_upwards_that_is_refused_is_undone_at_once() -> None:
-    pace, server = Pace(), Bucket(rate=50, capacity=50, now=0.0)
+    pace, server = LearnedRate(), SimulatedBucket(rate=50, capacity=50, now=0.0)
     now, rates = 40.0, []
     _press(pace, server, now)
     while now < 160.0:
@@ -116,7 +123,7 @@ def test_a_step_upwards_that_is_refused_is_undone_at_once() -> None:
 
 @pytest.mark.parametrize("one_in", [10, 50, 200])
 def test_a_pace_that_is_refused_however_low_it_is_becomes_doubtful(one_in: int) -> None:
-    pace, now, sent = Pace(), 0.0, 0
+    pace, now, sent = LearnedRate(), 0.0, 0
     while not pace.is_doubtful and sent < 20 * one_in + 400:
         now = max(now + 0.005, pace.ready_at(now))
         pace.ready_at(now)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from runner.limits.climb import QUIET_S
-from runner.limits.places import OFTEN, Places
+from runner.limits.adaptive_concurrency import OFTEN, LearnedConcurrency
+from runner.limits.learned_rate import QUIET_S
 
 
 def test_nothing_is_limited_before_a_refusal() -> None:
-    assert Places().limit == float("inf")
+    assert LearnedConcurrency().limit == float("inf")
 
 
 def test_what_was_in_flight_at_a_refusal_is_the_limit() -> None:
-    places = Places()
+    places = LearnedConcurrency()
     places.refused(1.0, 0.9, 40)
     assert places.limit == 40
 
 
 def test_refusals_of_calls_sent_before_the_limit_was_set_say_nothing_more() -> None:
-    places = Places()
+    places = LearnedConcurrency()
     places.refused(1.0, 0.9, 40)
     places.refused(1.1, 0.95, 44)
     places.refused(1.2, 0.99, 12)
@@ -27,7 +27,7 @@ def test_refusals_of_calls_sent_before_the_limit_was_set_say_nothing_more() -> N
 
 
 def test_a_limit_that_is_refused_again_is_cut_deeper_each_time() -> None:
-    places, limits = Places(), []
+    places, limits = LearnedConcurrency(), []
     for n in range(5):
         places.refused(n + 1.0, n + 0.9, 1000)
         limits.append(places.limit)
@@ -35,14 +35,14 @@ def test_a_limit_that_is_refused_again_is_cut_deeper_each_time() -> None:
 
 
 def test_a_limit_never_falls_below_one_call() -> None:
-    places = Places()
+    places = LearnedConcurrency()
     for n in range(4):
         places.refused(n + 1.0, n + 0.9, 0)
     assert places.limit == 1
 
 
 def test_a_limit_that_is_used_is_tried_upwards_after_a_rest() -> None:
-    places = Places()
+    places = LearnedConcurrency()
     places.refused(0.0, -0.1, 40)
     for n in range(3500):
         places.sent(n / 100, 39)
@@ -50,7 +50,7 @@ def test_a_limit_that_is_used_is_tried_upwards_after_a_rest() -> None:
 
 
 def test_a_limit_that_is_not_used_does_not_grow() -> None:
-    places = Places()
+    places = LearnedConcurrency()
     places.refused(0.0, -0.1, 40)
     for n in range(int(100 * QUIET_S) * 3):
         places.sent(n / 100, 20)
@@ -61,7 +61,7 @@ def test_a_limit_that_is_not_used_does_not_grow() -> None:
 def test_a_limit_that_is_refused_however_low_it_is_becomes_doubtful(
     share: float,
 ) -> None:
-    places, n = Places(), 0
+    places, n = LearnedConcurrency(), 0
     while not places.is_doubtful and n < 10 * OFTEN / share:
         n += 1
         places.sent(n / 100, 30)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runner.limits.slots import START, Slots
+from runner.limits.adaptive_concurrency import START, AdaptiveConcurrency
 
 
 def _round(
-    slots: Slots,
+    slots: AdaptiveConcurrency,
     now: float,
     *,
     used: float = 1.0,
@@ -23,7 +23,7 @@ def _round(
 
 
 def test_the_limit_doubles_from_eight_to_the_ceiling_and_not_beyond() -> None:
-    slots, now, seen = Slots(100), 0.0, [START]
+    slots, now, seen = AdaptiveConcurrency(100), 0.0, [START]
     for _ in range(6):
         now = _round(slots, now)
         seen.append(slots.limit)
@@ -31,19 +31,19 @@ def test_the_limit_doubles_from_eight_to_the_ceiling_and_not_beyond() -> None:
 
 
 def test_a_ceiling_below_the_start_is_kept() -> None:
-    slots = Slots(3)
+    slots = AdaptiveConcurrency(3)
     _round(slots, 0.0)
     assert slots.limit == 3
 
 
 def test_slots_that_are_not_used_do_not_grow() -> None:
-    slots = Slots(100)
+    slots = AdaptiveConcurrency(100)
     _round(slots, 0.0, used=0.7)
     assert slots.limit == START
 
 
 def test_a_round_with_a_refusal_does_not_grow() -> None:
-    slots = Slots(1000)
+    slots = AdaptiveConcurrency(1000)
     slots.refused()
     now = _round(slots, 0.0)
     assert slots.limit == START
@@ -52,7 +52,7 @@ def test_a_round_with_a_refusal_does_not_grow() -> None:
 
 
 def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> None:
-    slots, now = Slots(1000), 0.0
+    slots, now = AdaptiveConcurrency(1000), 0.0
     for _ in range(4):
         now = _round(slots, now)
     slots.set_ceiling(10)
@@ -65,7 +65,7 @@ def test_a_lowered_ceiling_holds_at_once_and_a_raised_one_is_climbed_to() -> Non
 
 
 def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
-    slots, now, seen = Slots(1000), 0.0, []
+    slots, now, seen = AdaptiveConcurrency(1000), 0.0, []
     for _ in range(6):  # 32 calls at a time are all that the endpoint works on
         now = _round(slots, now, took=lambda limit: max(1.0, limit / 32))
         seen.append(slots.limit)
@@ -74,7 +74,7 @@ def test_a_doubling_that_only_makes_calls_slower_is_the_last() -> None:
 
 
 def test_calls_sent_before_a_round_say_nothing_about_it() -> None:
-    slots = Slots(100)
+    slots = AdaptiveConcurrency(100)
     now = _round(slots, 1.0)
     for _ in range(50):
         slots.answered(now + 0.1, 1.0, 16)

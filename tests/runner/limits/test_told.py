@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.limits.told import NOTHING, Quota, Told, told
+from runner.limits.rate_limits import (
+    NO_HEADER_LIMITS,
+    HeaderLimits,
+    Quota,
+    header_limits,
+)
 
 NOON_US = 1_767_268_800_000_000
 """2026-01-01 12:00 UTC."""
@@ -21,7 +26,9 @@ def test_the_openai_family_is_read() -> None:
         "x-ratelimit-remaining-tokens": "149984",
         "x-ratelimit-reset-tokens": "6m0s",
     }
-    assert told(headers, now_us=0).requests == Quota(per_minute=3000, remaining=2999)
+    assert header_limits(headers, now_us=0).requests == Quota(
+        per_minute=3000, remaining=2999
+    )
 
 
 def test_the_anthropic_family_is_read() -> None:
@@ -34,7 +41,7 @@ def test_the_anthropic_family_is_read() -> None:
         "anthropic-ratelimit-tokens-reset": "2026-01-01T12:00:07Z",
         "anthropic-ratelimit-input-tokens-limit": "80000",
     }
-    assert told(headers, now_us=NOON_US) == Told(
+    assert header_limits(headers, now_us=NOON_US) == HeaderLimits(
         requests=Quota(per_minute=50, remaining=49),
         tokens=Quota(per_minute=90000, remaining=80000),
     )
@@ -42,7 +49,7 @@ def test_the_anthropic_family_is_read() -> None:
 
 def test_tokens_of_the_prompt_count_where_no_sum_is_told() -> None:
     headers = {"anthropic-ratelimit-input-tokens-limit": "80000"}
-    assert told(headers, now_us=0).tokens == Quota(per_minute=80000)
+    assert header_limits(headers, now_us=0).tokens == Quota(per_minute=80000)
 
 
 PROXY = {
@@ -58,11 +65,11 @@ PROXY = {
 
 
 def test_the_narrowest_limit_of_a_proxy_counts() -> None:
-    assert told(PROXY, now_us=0) == Told(
+    assert header_limits(PROXY, now_us=0) == HeaderLimits(
         requests=Quota(per_minute=20, remaining=19), tokens=Quota(per_minute=9000)
     )
     wide = PROXY | {"x-ratelimit-api_key-limit-requests": "4000"}
-    assert told(wide, now_us=0).requests == Quota(per_minute=300, remaining=4)
+    assert header_limits(wide, now_us=0).requests == Quota(per_minute=300, remaining=4)
 
 
 def test_a_limit_a_day_behind_a_proxy_is_not_one_a_minute() -> None:
@@ -70,7 +77,7 @@ def test_a_limit_a_day_behind_a_proxy_is_not_one_a_minute() -> None:
         "x-ratelimit-limit-requests": "200",
         "llm_provider-x-ratelimit-reset-requests": "7m12s",
     }
-    assert told(headers, now_us=0) == NOTHING
+    assert header_limits(headers, now_us=0) == NO_HEADER_LIMITS
 
 
 @pytest.mark.parametrize("reset", ["7m12s", "1h0m0s", "2026-01-01T13:00:00Z", "3600"])
@@ -79,7 +86,7 @@ def test_a_limit_a_day_is_not_spread_over_minutes(reset: str) -> None:
         "x-ratelimit-limit-requests": "200",
         "x-ratelimit-reset-requests": reset,
     }
-    assert told(headers, now_us=NOON_US) == NOTHING
+    assert header_limits(headers, now_us=NOON_US) == NO_HEADER_LIMITS
 
 
 @pytest.mark.parametrize(
@@ -90,16 +97,21 @@ def test_a_limit_that_is_whole_again_within_minutes_is_one_a_minute(reset: str) 
         "x-ratelimit-limit-requests": "200",
         "x-ratelimit-reset-requests": reset,
     }
-    assert told(headers, now_us=NOON_US).requests == Quota(per_minute=200)
+    assert header_limits(headers, now_us=NOON_US).requests == Quota(per_minute=200)
 
 
 @pytest.mark.parametrize("limit", ["", "0", "-5", "nan", "inf", "many", "1e9", "٣"])
 def test_a_limit_that_is_no_number_is_no_limit(limit: str) -> None:
-    assert told({"x-ratelimit-limit-requests": limit}, now_us=0) == NOTHING
+    assert (
+        header_limits({"x-ratelimit-limit-requests": limit}, now_us=0)
+        == NO_HEADER_LIMITS
+    )
 
 
 def test_without_headers_nothing_is_told() -> None:
-    assert told(None, now_us=0) == told({}, now_us=0) == NOTHING
+    assert (
+        header_limits(None, now_us=0) == header_limits({}, now_us=0) == NO_HEADER_LIMITS
+    )
 
 
 _NAMES = st.sampled_from(
@@ -125,7 +137,7 @@ _NAMES = st.sampled_from(
 def test_whatever_headers_say_limits_are_positive_numbers_or_none(
     headers: dict[str, str],
 ) -> None:
-    found = told(headers, now_us=NOON_US)
+    found = header_limits(headers, now_us=NOON_US)
     for quota in (found.requests, found.tokens):
         assert quota is None or 0 < quota.per_minute < float("inf")
 
@@ -142,7 +154,7 @@ def test_whatever_headers_say_limits_are_positive_numbers_or_none(
                 "x-ratelimit-remaining-tokens": "17997",
                 "x-ratelimit-reset-tokens": "10ms",
             },
-            Told(tokens=Quota(per_minute=18000, remaining=17997)),
+            HeaderLimits(tokens=Quota(per_minute=18000, remaining=17997)),
         ),
         (  # a window that is fixed: little used, and long until it ends
             {
@@ -150,14 +162,14 @@ def test_whatever_headers_say_limits_are_positive_numbers_or_none(
                 "x-ratelimit-remaining-requests": "2999",
                 "x-ratelimit-reset-requests": "59s",
             },
-            Told(requests=Quota(per_minute=3000, remaining=2999)),
+            HeaderLimits(requests=Quota(per_minute=3000, remaining=2999)),
         ),
         (
             {
                 "x-ratelimit-limit-input-tokens": "80000",
                 "x-ratelimit-limit-output-tokens": "8000",
             },
-            Told(tokens=Quota(per_minute=80000)),
+            HeaderLimits(tokens=Quota(per_minute=80000)),
         ),
         (
             {
@@ -166,18 +178,18 @@ def test_whatever_headers_say_limits_are_positive_numbers_or_none(
                 "ratelimit-reset": "30",
                 "ratelimit-policy": "100;w=60",
             },
-            Told(requests=Quota(per_minute=100, remaining=50)),
+            HeaderLimits(requests=Quota(per_minute=100, remaining=50)),
         ),
         (
             {"ratelimit": '"d";r=5;t=3', "ratelimit-policy": '"d";q=10;w=10, "x";q=1'},
-            Told(requests=Quota(per_minute=60)),
+            HeaderLimits(requests=Quota(per_minute=60)),
         ),
-        ({"ratelimit-policy": '"day";q=1000;w=86400'}, NOTHING),
-        ({"ratelimit-limit": "100"}, NOTHING),  # of what window is not said
-        ({"ratelimit-policy": ";;q=x;w=", "ratelimit": "\x00"}, NOTHING),
+        ({"ratelimit-policy": '"day";q=1000;w=86400'}, NO_HEADER_LIMITS),
+        ({"ratelimit-limit": "100"}, NO_HEADER_LIMITS),  # of what window is not said
+        ({"ratelimit-policy": ";;q=x;w=", "ratelimit": "\x00"}, NO_HEADER_LIMITS),
     ],
 )
 def test_the_forms_of_other_endpoints_are_read(
-    headers: dict[str, str], expected: Told
+    headers: dict[str, str], expected: HeaderLimits
 ) -> None:
-    assert told(headers, now_us=NOON_US) == expected
+    assert header_limits(headers, now_us=NOON_US) == expected

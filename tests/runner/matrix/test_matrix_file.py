@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
-from runner.matrix.cell import cells
-from runner.matrix.file import read_matrix
+from runner.matrix import cells, read_matrix
 
 JOB = '[[jobs]]\njob = "screening"\n'
 HERE = '[endpoints.here]\nbase_url = "http://h/v1"\nmodels = ["m"]\n'

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
+from runner.engine.planner import Planner
 from runner.errors import RunnerError
-from runner.launching.group import Spent, elsewhere, held, members
-from runner.launching.shell import Shell
-from runner.matrix.cell import Cell
-from runner.matrix.file import MatrixFile
-from runner.matrix.working import Came, carry_out
+from runner.job import TaskSpec
+from runner.matrix import CellResult, MatrixCell, MatrixFile, carry_out
 from runner.options import RunOptions
-from runner.task import TaskSpec
+from runner.run.context import RunContext
+from runner.run.folder import GroupSpending, elsewhere, held, members
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import open_reader
 from store.read.status import Status, status
@@ -37,29 +35,31 @@ class _BrokenJob(ToyJob):
 
 @asynccontextmanager
 async def _unwatched(
-    driver: Driver, growth: Growth, before: Status
+    driver: Driver, growth: Planner, before: Status
 ) -> AsyncIterator[None]:
     del driver, growth, before
     yield
 
 
-def _cell(folder: Path, name: str, job: ToyJob, items: int) -> Cell:
-    return Cell(
+def _cell(folder: Path, name: str, job: ToyJob, items: int) -> MatrixCell:
+    return MatrixCell(
         folder=RunFolder(folder / name),
-        work=load_work(job, ToySettings(items=items)),
+        work=load_workload(job, ToySettings(items=items)),
         options=RunOptions(),
         varied={},
         state=None,
     )
 
 
-def _carried(folder: Path, cells: list[Cell], *, fail_fast: bool) -> list[Came]:
+def _carried(
+    folder: Path, cells: list[MatrixCell], *, fail_fast: bool
+) -> list[CellResult]:
     file = MatrixFile(
         path=folder / "g.toml", group="g", options=RunOptions(), jobs=(), endpoints=()
     )
 
-    def shell(_: Cell) -> Shell:
-        return Shell(
+    def shell(_: MatrixCell) -> RunContext:
+        return RunContext(
             clock=SystemClock(),
             environment={},
             runs_dir=folder,
@@ -99,8 +99,8 @@ def test_a_run_that_breaks_ends_the_others_only_if_it_is_to(
 
 def test_what_offline_models_took_of_a_budget_is_nothing(tmp_path: Path) -> None:
     _carried(tmp_path, [_cell(tmp_path, "one", ToyJob(), 1)], fail_fast=False)
-    assert elsewhere(tmp_path, "g") == Spent()
-    assert elsewhere(tmp_path, None) == Spent()
+    assert elsewhere(tmp_path, "g") == GroupSpending()
+    assert elsewhere(tmp_path, None) == GroupSpending()
 
 
 def test_one_process_at_a_time_works_on_a_group(tmp_path: Path) -> None:

@@ -12,32 +12,36 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from runner.money.bounds import (
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Request,
+    RerankRequest,
+    Schema,
+    TextPart,
+    Usage,
+)
+from runner.money.tokens import (
     ENOUGH_REPLIES,
     LARGEST_OUTPUT,
     LEAST_LEARNED,
     MESSAGE_TOKENS,
-    Bounds,
+    VOCABULARIES,
+    TokenBounds,
     bounds_of,
+    counter_of,
+    tokenizer_of,
     usual_prompt,
     worst_output,
     worst_prompt,
 )
-from runner.money.tokenizers import VOCABULARIES, counter_of, tokenizer_of
 from runner.options import options_from
-from runner.reply import Usage
-from runner.request import (
-    ChatRequest,
-    EmbedRequest,
-    Message,
-    Part,
-    Request,
-    RerankRequest,
-    Schema,
-)
 
 CHAT = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="abc"), Part(text="äöü"))),),
+    messages=(
+        Message(role="user", parts=(TextPart(text="abc"), TextPart(text="äöü"))),
+    ),
     max_tokens=10,
 )
 
@@ -60,12 +64,12 @@ def test_every_text_counts_as_often_as_it_is_read(
     assert worst_output(request_) == output
 
 
-def budgeted(model: str, base_url: str | None = None, **known: int) -> Bounds:
+def budgeted(model: str, base_url: str | None = None, **known: int) -> TokenBounds:
     options = options_from({"model": [model], "base_url": base_url, "budget": 1.0})
     return bounds_of(model, options, **known)
 
 
-def bounds(model: str, base_url: str | None = None) -> Bounds:
+def bounds(model: str, base_url: str | None = None) -> TokenBounds:
     return bounds_of(model, options_from({"model": [model], "base_url": base_url}))
 
 
@@ -91,7 +95,7 @@ def test_a_limit_that_does_not_bound_reasoning_is_replaced_by_the_models_maximum
 
 
 def test_a_reply_longer_than_its_bound_raises_that_of_the_others() -> None:
-    known = Bounds()
+    known = TokenBounds()
     assert not known.learn(10, Usage(tokens_in=1, tokens_out=10))
     assert not known.learn(10, None)
     assert not known.learn(0, Usage(tokens_in=1, tokens_out=99))
@@ -105,12 +109,12 @@ def test_a_reply_longer_than_its_bound_raises_that_of_the_others() -> None:
 
 
 def test_reasoning_beside_the_completion_teaches_within_the_limit() -> None:
-    known = Bounds()
+    known = TokenBounds()
     short = Usage(tokens_in=1, tokens_out=9, tokens_reasoning=6, is_beside=True)
     assert known.learn(10, short)
     assert known.worst(CHAT)[1] == LEAST_LEARNED
     assert not known.learn(LEAST_LEARNED, short)  # known by now
-    named = Bounds(most_output=65_536)
+    named = TokenBounds(most_output=65_536)
     assert not named.learn(65_536, short)
     assert named.worst(CHAT)[1] == 65_536
 
@@ -204,7 +208,7 @@ def test_counting_opens_no_socket_and_a_missing_vocabulary_means_bytes(
         "opened = []\n"
         "sys.addaudithook(lambda name, args: name.startswith('socket.')"
         " and opened.append(name))\n"
-        "from runner.money.tokenizers import tokenizer_of\n"
+        "from runner.money.tokens import tokenizer_of\n"
         "print(tokenizer_of('openai/gpt-4o')('some words'), opened,"
         " 'litellm' in sys.modules)\n"
     )

@@ -10,16 +10,16 @@ import pytest
 
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import Answerer, FunctionClient
+from runner.clients.offline import Answerer, FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver, Outcome
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Reply, Usage
 from runner.money.budget import Budget
 from runner.money.prices import FREE, Price
 from runner.plan import Roles
-from runner.reply import Reply, Usage
 from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted, Event
 from store.task import pico, usd
@@ -64,7 +64,7 @@ class Bench:
         limits = Limits(concurrency=self.concurrency)
         stages = [stage.name for stage in job.stages]
         return Driver(
-            Parts(
+            EngineConfig(
                 job=job,
                 dataset=self.settings,
                 log=self.log,
@@ -75,12 +75,12 @@ class Bench:
                     deadline_s=3600,
                     budget=self.budget,
                 ),
-                growth=Growth(
+                growth=Planner(
                     job=job,
                     dataset=self.settings,
                     log=self.log,
                     roles=Roles(models={"subject": models}, replicates=1),
-                    start=Start(
+                    start=PlanStart(
                         planning=await self.log.planning(), must_catch_up=False
                     ),
                 ),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
+from runner.messages import Usage
 from runner.money.prices import (
     FREE,
     Price,
@@ -21,7 +22,6 @@ from runner.money.prices import (
     worst_pico,
 )
 from runner.options import RunOptions, options_from
-from runner.reply import Usage
 
 PLAIN = Price(
     input_usd=1e-6, output_usd=4e-6, cached_input_usd=1e-7, cache_write_usd=1.25e-6

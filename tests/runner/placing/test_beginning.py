@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.placing.beginning import alone, outlive
+from runner.shards.placed_run import exclusive_driver, wait_for_orphans
 from store.runs import RunFolder, WriterLock
 from store.testing import FakeClock
 
@@ -41,8 +41,8 @@ def test_shards_of_a_driver_that_died_are_waited_for(
     clock = Ending(lock, ends=ends)
 
     async def main() -> None:
-        with alone(folder):
-            await outlive(folder, clock, told.append, longest_s=10.0)
+        with exclusive_driver(folder):
+            await wait_for_orphans(folder, clock, told.append, longest_s=10.0)
 
     if ends:
         asyncio.run(main())

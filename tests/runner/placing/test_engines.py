@@ -20,11 +20,16 @@ from typing import Any
 import pytest
 
 from runner.errors import RunnerError, UsageError
-from runner.placing import ray_engine
-from runner.placing.engine import Engine, Exit, Handle, How
-from runner.placing.processes import ProcessEngine
-from runner.placing.ray_engine import RayEngine
-from runner.placing.spec import ShardSpec
+from runner.shards import ray_engine
+from runner.shards.engines import (
+    ExitKind,
+    ProcessEngine,
+    ShardEngine,
+    ShardExit,
+    ShardHandle,
+    ShardSpec,
+)
+from runner.shards.ray_engine import RayEngine
 from tests.plugging import plugged
 
 PATIENCE_S = 60.0
@@ -32,11 +37,11 @@ PASSED_ON = "SIFTLOG_BROKER_TOKEN"
 SHARDS = 2
 
 
-def _processes(environment: dict[str, str]) -> Engine:
+def _processes(environment: dict[str, str]) -> ShardEngine:
     return ProcessEngine(environment)
 
 
-def _ray(environment: dict[str, str]) -> Engine:
+def _ray(environment: dict[str, str]) -> ShardEngine:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("Ray is not installed: pip install 'siftlog[ray]'")
     return RayEngine(environment, shards=SHARDS, address=None)
@@ -50,7 +55,7 @@ PROVEN = pytest.mark.skipif(
 @pytest.fixture(scope="module", params=[_processes, pytest.param(_ray, marks=PROVEN)])
 def engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Engine]:
+) -> Iterator[ShardEngine]:
     installed = plugged(
         tmp_path_factory.mktemp("plugged"),
         group="siftlog.commands",
@@ -95,20 +100,20 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _end(engine: Engine, handle: Handle) -> Exit:
+def _end(engine: ShardEngine, handle: ShardHandle) -> ShardExit:
     ended = engine.wait_any(PATIENCE_S)
     assert ended is not None
     assert ended.handle == handle
     return ended
 
 
-def _refused(engine: Engine, spec: ShardSpec) -> str:
+def _refused(engine: ShardEngine, spec: ShardSpec) -> str:
     """What is said of a shard that cannot be started, here or on its machine."""
     try:
         ended = _end(engine, engine.place(spec))
     except RunnerError as error:
         return str(error)
-    assert (ended.how, ended.code) == (How.FINISHED, 1)
+    assert (ended.how, ended.code) == (ExitKind.FINISHED, 1)
     return ended.said
 
 
@@ -121,18 +126,18 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_a_shard_that_ends_by_itself_has_finished_and_its_last_line_is_told(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     handle = engine.place(_spec(tmp_path, "--seconds=0", "--code=3"))
     ended = _end(engine, handle)
-    assert ended == Exit(
-        handle=handle, how=How.FINISHED, code=3, said="It ends with 3."
+    assert ended == ShardExit(
+        handle=handle, how=ExitKind.FINISHED, code=3, said="It ends with 3."
     )
     assert engine.wait_any(0.0) is None
 
 
 def test_a_shard_is_given_its_configuration_and_only_the_variables_it_names(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     handle = engine.place(_spec(tmp_path, "--seconds=0"))
     began = _began(tmp_path)
@@ -146,43 +151,43 @@ def test_a_shard_is_given_its_configuration_and_only_the_variables_it_names(
 
 
 def test_a_shard_that_is_killed_has_died_and_can_be_placed_near_where_it_was(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     handle = engine.place(_spec(tmp_path))
     os.kill(_began(tmp_path)["pid"], signal.SIGKILL)
     ended = _end(engine, handle)
-    assert ended.how is How.DIED
+    assert ended.how is ExitKind.DIED
     again = engine.place(_spec(tmp_path, "--seconds=0"), near=handle)
     assert _end(engine, again).code == 0
 
 
 def test_a_shard_that_is_stopped_ends_by_itself_and_one_stopped_at_once_is_killed(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     handles = [engine.place(_spec(tmp_path, index=index)) for index in range(SHARDS)]
     pids = [_began(tmp_path, index)["pid"] for index in range(SHARDS)]
     engine.stop(handles[0], at_once=False)
     ended = _end(engine, handles[0])
-    assert (ended.how, ended.code) == (How.FINISHED, 5)
+    assert (ended.how, ended.code) == (ExitKind.FINISHED, 5)
     assert ended.said == "Interrupted; go on."
     assert engine.wait_any(0.1) is None
     # even one that is standing still
     os.kill(pids[1], signal.SIGSTOP)
     engine.stop(handles[1], at_once=True)
-    assert _end(engine, handles[1]).how is not How.FINISHED
+    assert _end(engine, handles[1]).how is not ExitKind.FINISHED
     _until(lambda: not _is_alive(pids[1]))
     engine.stop(handles[1], at_once=True)
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "runs").write_text("no folder")
     assert "check the folder" in _refused(engine, _spec(tmp_path))
 
 
 def test_a_disk_may_be_named_by_a_variable_of_the_shards_own_machine(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     spec = replace(_spec(tmp_path, "--seconds=0"), local_dir="$A_DISK/runs")
     handle = engine.place(spec)
@@ -193,7 +198,7 @@ def test_a_disk_may_be_named_by_a_variable_of_the_shards_own_machine(
 
 
 def test_a_disk_whose_variable_is_not_set_is_told_in_a_sentence(
-    engine: Engine, tmp_path: Path
+    engine: ShardEngine, tmp_path: Path
 ) -> None:
     said = _refused(engine, replace(_spec(tmp_path), local_dir="$A_DISC/runs"))
     assert "--local-dir $A_DISC/runs names a variable that is not set" in said
@@ -202,7 +207,7 @@ def test_a_disk_whose_variable_is_not_set_is_told_in_a_sentence(
 PLACER = """
 import sys, time
 from pathlib import Path
-from runner.placing.processes import ProcessEngine
+from runner.shards.engines import ProcessEngine
 from tests.runner.placing.test_engines import PASSED_ON, _spec
 ProcessEngine({PASSED_ON: ""}).place(_spec(Path(sys.argv[1])))
 time.sleep(60)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.placing.engine import LOOPBACK, Exit, Handle, How
-from runner.placing.foreman import Foreman
-from runner.placing.spec import ShardSpec
-from runner.placing.supervisor import Policy, Supervisor, Verdict
+from runner.shards.engines import LOOPBACK, ExitKind, ShardExit, ShardHandle, ShardSpec
+from runner.shards.placed_tasks import ShardPlacer
+from runner.shards.supervisor import RestartPolicy, ShardVerdict, Supervisor
 
-POLICY = Policy(fence_s=10, backoff_s=0.5)
+POLICY = RestartPolicy(fence_s=10, backoff_s=0.5)
 
 
 class _Scripted:
@@ -21,26 +20,28 @@ class _Scripted:
     host = LOOPBACK
     is_spread = False
 
-    def __init__(self, script: Callable[[_Scripted], Iterator[Exit | None]]) -> None:
+    def __init__(
+        self, script: Callable[[_Scripted], Iterator[ShardExit | None]]
+    ) -> None:
         self.done: list[str] = []
-        self.handles: list[Handle] = []
+        self.handles: list[ShardHandle] = []
         self.refuses = 0
         self._turns = script(self)
 
-    def place(self, spec: ShardSpec, *, near: Handle | None = None) -> Handle:
+    def place(self, spec: ShardSpec, *, near: ShardHandle | None = None) -> ShardHandle:
         if self.refuses:
             self.refuses -= 1
             raise RunnerError("there is no room")
         where = "" if near is None else f" near {near.number}"
         self.done.append(f"place {spec.index}{where}")
-        self.handles.append(Handle(index=spec.index, number=len(self.handles)))
+        self.handles.append(ShardHandle(index=spec.index, number=len(self.handles)))
         return self.handles[-1]
 
-    def wait_any(self, timeout_s: float) -> Exit | None:
+    def wait_any(self, timeout_s: float) -> ShardExit | None:
         del timeout_s
         return next(self._turns)
 
-    def stop(self, handle: Handle, *, at_once: bool) -> None:
+    def stop(self, handle: ShardHandle, *, at_once: bool) -> None:
         self.done.append(f"{'kill' if at_once else 'drain'} {handle.number}")
 
     def close(self) -> None:
@@ -68,7 +69,7 @@ class _Site:
     """A foreman with an engine that goes by a script."""
 
     def __init__(
-        self, shards: int, script: Callable[[_Scripted], Iterator[Exit | None]]
+        self, shards: int, script: Callable[[_Scripted], Iterator[ShardExit | None]]
     ) -> None:
         self.engine = _Scripted(script)
         self.revoked: list[str] = []
@@ -77,7 +78,7 @@ class _Site:
         self.told: list[str] = []
         self.heard = 0
         self.closes_at = 0
-        self.foreman = Foreman(
+        self.foreman = ShardPlacer(
             specs=[_spec(index, shards) for index in range(shards)],
             engine=self.engine,
             supervisor=self.supervisor,
@@ -103,13 +104,15 @@ def _spec(index: int, count: int) -> ShardSpec:
     )
 
 
-def _exit(handle: Handle, how: How = How.FINISHED, code: int | None = 0) -> Exit:
-    return Exit(handle=handle, how=how, code=code)
+def _exit(
+    handle: ShardHandle, how: ExitKind = ExitKind.FINISHED, code: int | None = 0
+) -> ShardExit:
+    return ShardExit(handle=handle, how=how, code=code)
 
 
 def test_a_shard_that_dies_is_placed_near_where_it_was() -> None:
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
-        yield _exit(engine.handles[0], How.DIED, None)
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
+        yield _exit(engine.handles[0], ExitKind.DIED, None)
         yield _exit(engine.handles[1])
 
     site = _Site(1, script)
@@ -120,25 +123,25 @@ def test_a_shard_that_dies_is_placed_near_where_it_was() -> None:
 def test_a_silent_shard_is_killed_and_the_end_of_what_it_was_counts_for_nothing() -> (
     None
 ):
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
         while len(engine.handles) == 1:
             site.silence = {0: 10.5}
             yield None
         # of the one before, while the next has not said anything
         site.silence = {0: 30.0}
-        yield _exit(engine.handles[0], How.DIED, -9)
+        yield _exit(engine.handles[0], ExitKind.DIED, -9)
         yield _exit(engine.handles[1])
 
     site = _Site(1, script)
     assert site.work() == ["place 0", "kill 0", "place 0"]
     assert site.revoked == ["0/1"]
     assert site.told[0] == "Shard 0/1 has not been heard of for long."
-    assert site.supervisor.shards[0].verdict is Verdict.DONE
+    assert site.supervisor.shards[0].verdict is ShardVerdict.DONE
 
 
 def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() -> None:
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
-        yield _exit(engine.handles[0], How.UNAVAILABLE, None)
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
+        yield _exit(engine.handles[0], ExitKind.UNAVAILABLE, None)
         while len(engine.handles) == 1:
             yield None
         yield _exit(engine.handles[1])
@@ -149,7 +152,7 @@ def test_a_shard_out_of_reach_is_placed_anywhere_once_its_lease_has_run_out() ->
 
 
 def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
         del engine
         yield from ()
 
@@ -157,28 +160,28 @@ def test_what_cannot_be_placed_twice_for_the_same_reason_is_given_up() -> None:
     site.engine.refuses = 2
     assert site.work() == []
     shard = site.supervisor.shards[0]
-    assert (shard.verdict, shard.said) == (Verdict.GIVEN_UP, "there is no room")
+    assert (shard.verdict, shard.said) == (ShardVerdict.GIVEN_UP, "there is no room")
 
 
 def test_the_first_signal_drains_every_shard_and_the_second_kills_the_rest() -> None:
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
         site.foreman.drain()
         yield None
         yield _exit(engine.handles[0], code=5)
         site.foreman.stop()
         yield None
-        yield _exit(engine.handles[1], How.DIED, -9)
+        yield _exit(engine.handles[1], ExitKind.DIED, -9)
 
     site = _Site(2, script)
     done = site.work()
     assert done == ["place 0", "place 1", "drain 0", "drain 1", "kill 1"]
     verdicts = {shard.verdict for shard in site.supervisor.shards}
-    assert verdicts == {Verdict.INTERRUPTED}
+    assert verdicts == {ShardVerdict.INTERRUPTED}
     assert not site.told
 
 
 def test_a_shard_that_ends_for_a_request_is_not_placed_again() -> None:
-    def script(engine: _Scripted) -> Iterator[Exit | None]:
+    def script(engine: _Scripted) -> Iterator[ShardExit | None]:
         yield None
         # it read the request before whoever places it did
         site.closes_at = site.heard + 1

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.launching.shell import Shell
-from runner.placing.freshness import FIRST_S, PATIENCE_S, Freshness
+from runner.run.context import RunContext
+from runner.shards.placed_tasks import FIRST_S, PATIENCE_S, UnionRefresher
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.runner.shards.sharded import unwatched
@@ -36,7 +36,7 @@ def test_logs_that_cannot_be_read_for_long_are_told_once(tmp_path: Path) -> None
     folder.path.mkdir()
     folder.places.write_text("no list")
     clock = Seen(told, 4 * PATIENCE_S)
-    shell = Shell(
+    shell = RunContext(
         clock=clock,
         environment=os.environ,
         runs_dir=tmp_path,
@@ -46,7 +46,7 @@ def test_logs_that_cannot_be_read_for_long_are_told_once(tmp_path: Path) -> None
     )
 
     async def main() -> None:
-        await Freshness(folder, shell).keep()
+        await UnionRefresher(folder, shell).keep()
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(main())

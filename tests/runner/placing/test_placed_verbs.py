@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.ledger import read_ledger
+from runner.simulate.billing import read_ledger
 from tests.corpus import write_corpus
 from tests.gates import gated
 from tests.processes import siftlog, simulated, start, status, until_said

@@ -8,9 +8,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from runner.leasing.serving import Server
 from runner.limits.limiter import Limits
-from runner.placing.relaying import Relay
+from runner.shards.broker import BrokerServer
+from runner.shards.placed_tasks import CommandRelay
 from store.control import Command, Payload, send_command
 from store.runs import RunFolder
 
@@ -38,9 +38,9 @@ class _Site:
         self.folder = RunFolder(path)
         self.server = _Server()
         self.closed = 0
-        self.relay = Relay(
+        self.relay = CommandRelay(
             folder=self.folder,
-            server=cast("Server", self.server),
+            server=cast("BrokerServer", self.server),
             close=self._close,
             limits={"a": Limits(concurrency=8, rpm=60.0), "b": Limits(concurrency=8)},
         )

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from runner.clients import ClientOptions, Secret
-from runner.probing.probe import MOST_PROBES, Probe, most_tokens
-from runner.probing.report import ProbeReport
+from runner.endpoint_report import ProbeReport
+from runner.probe import MOST_PROBES, Probe, most_tokens
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import simulated
 from tests.wire_forms import openai_response, response_message, response_text

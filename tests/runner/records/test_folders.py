@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
-from runner.records.folders import replaced
+from runner.run.folder import replaced
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from runner.records.folders import replaced
+from runner.run.folder import replaced
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)

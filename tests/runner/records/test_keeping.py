@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.fingerprint import input_hashes
 from runner.job import InputFile
-from runner.records import keeping
-from runner.records.keeping import keep, put_back
+from runner.score import scoring
+from runner.score.scoring import keep, put_back
+from runner.workload import input_hashes
 from store.database import open_reader
 from store.errors import CorruptLog
 from store.events import Blob, Entry, Input
@@ -69,7 +69,7 @@ def test_a_file_that_changed_since_its_hash_is_not_kept(folder: Path) -> None:
 def test_what_is_large_is_not_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "LIMIT", 12)
+    monkeypatch.setattr(scoring, "LIMIT", 12)
     given = noted(folder)
     assert keep([given]) == ([given], ())
     ((kept,), _) = keep([noted(folder / "P2.md")])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.records.render import operations_json
+from runner.score.render import operations_json
 from runner.scorecard import Scorecard
 from store.database import open_reader
 from store.read.status import Status, status

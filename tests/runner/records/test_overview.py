@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.errors import UsageError
-from runner.records.overview import MODELS, metrics_table, overview, sheets
+from runner.score.render import MODELS, metrics_table, overview, sheets
 from runner.scorecard import Metric, Scorecard, Table
 from runner.typeset import typeset
 

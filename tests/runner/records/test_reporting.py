@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.records.reporting import changes
+from runner.score.render import changes
 from runner.testing import ToyJob, ToySettings
 from tests.plugging import plugged
 from tests.processes import siftlog

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.records.scoring import write_files
-from runner.scorecard import Artifact, Line, Scorecard
+from runner.score.scoring import write_files
+from runner.scorecard import Artifact, Scorecard, StreamedLine
 
 CARD = Scorecard(
     models={},
@@ -15,7 +15,7 @@ CARD = Scorecard(
         Artifact(name="none.jsonl", text=""),
         Artifact(name="none.csv", text=""),
     ),
-    details=[Line(artifact="some.jsonl", text="{}\n")],
+    details=[StreamedLine(artifact="some.jsonl", text="{}\n")],
 )
 
 

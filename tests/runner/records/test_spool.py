@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.job import ImportedAnswer
+from runner.cli.import_ import AnswerSpool
+from runner.job import ImportedAnswer, TaskSpec
 from runner.plan import BLOCK
-from runner.records.spool import Spool
-from runner.task import TaskSpec
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 answers = st.builds(
@@ -35,7 +34,7 @@ answers = st.builds(
 def test_a_spool_gives_back_what_it_took_and_gives_it_again(
     given: list[ImportedAnswer],
 ) -> None:
-    with Spool() as spool:
+    with AnswerSpool() as spool:
         assert list(spool.fill(given)) == given
         assert list(spool) == given
         assert list(spool) == given
@@ -50,6 +49,6 @@ def test_neither_blocks_nor_a_file_change_the_order(n: int, in_memory: int) -> N
         )
         for i in range(n)
     ]
-    with Spool(in_memory) as spool:
+    with AnswerSpool(in_memory) as spool:
         assert list(spool.fill(given)) == given
         assert list(spool) == given

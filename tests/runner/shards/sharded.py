@@ -8,18 +8,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.control.ending import Ended
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth
+from runner.engine.planner import Planner
 from runner.job import Job
-from runner.launching import launch
-from runner.launching.shell import Shell
 from runner.options import RunOptions, options_from
 from runner.plan import Identity, identity
-from runner.records.scoring import score
-from runner.shards.part import Shipping, shard_of
-from runner.shards.working import work_on
-from runner.work import Work, load_work
+from runner.run import launch
+from runner.run.context import RunContext
+from runner.run.end import RunOutcome
+from runner.score.scoring import score_run
+from runner.shards.parts import ShippingOptions, shard_of
+from runner.shards.worker import work_on
+from runner.workload import Workload, load_workload
 from store.clock import SystemClock
 from store.database import open_reader
 from store.events import TasksPlanned
@@ -32,7 +32,7 @@ from store.task import TaskRow
 
 @asynccontextmanager
 async def unwatched(
-    driver: Driver, growth: Growth, before: Status
+    driver: Driver, growth: Planner, before: Status
 ) -> AsyncIterator[None]:
     del driver, growth, before
     yield
@@ -43,7 +43,7 @@ class Split:
     """A run, whole or in parts, with the offline baseline unless *options* differ."""
 
     place: Path
-    work: Work
+    work: Workload
     options: RunOptions = field(default_factory=lambda: options_from({}))
     told: list[str] = field(default_factory=list)
     place_of_logs: Place | None = None  #: where they are carried
@@ -53,8 +53,8 @@ class Split:
         return RunFolder(self.place / "r1")
 
     @property
-    def shell(self) -> Shell:
-        return Shell(
+    def shell(self) -> RunContext:
+        return RunContext(
             clock=SystemClock(),
             environment={},
             runs_dir=self.place,
@@ -63,12 +63,12 @@ class Split:
             watch=unwatched,
         )
 
-    def whole(self) -> Ended:
+    def whole(self) -> RunOutcome:
         return asyncio.run(
             launch.start(self.folder, self.work, self.options, self.shell)
         )
 
-    def part(self, index: int, count: int) -> Ended:
+    def part(self, index: int, count: int) -> RunOutcome:
         return asyncio.run(
             work_on(
                 self.folder.shard(index, count),
@@ -78,7 +78,7 @@ class Split:
                 self.shell,
                 shipping=None
                 if self.place_of_logs is None
-                else Shipping(place=self.place_of_logs, every_s=5.0),
+                else ShippingOptions(place=self.place_of_logs, every_s=5.0),
             )
         )
 
@@ -86,7 +86,7 @@ class Split:
         """The scorecard of the run, whose logs are merged for it."""
         self.folder.refresh()
         scoring = asyncio.run(
-            score(
+            score_run(
                 self.work.job,
                 self.folder,
                 self.work.settings,
@@ -97,10 +97,10 @@ class Split:
         return scoring.content
 
 
-def sample(job: Job) -> Work:
+def sample(job: Job) -> Workload:
     """A job with the sample that it ships, scored with few resamples."""
     fill = getattr(job, "with_sample", lambda settings: settings)
-    return load_work(job, fill(job.Settings.model_validate({"boot_b": 20})))
+    return load_workload(job, fill(job.Settings.model_validate({"boot_b": 20})))
 
 
 def rows(folder: RunFolder) -> list[TaskRow]:

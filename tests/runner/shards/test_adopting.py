@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError, UsageError
+from runner.job import Task
+from runner.messages import ChatRequest, Message, TextPart
 from runner.options import options_from
 from runner.plan import identity
-from runner.request import ChatRequest, Message, Part
-from runner.shards.others import Others, others
-from runner.shards.part import shard_of
-from runner.task import Task
+from runner.shards.parts import OtherLogs, read_other_logs, shard_of
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
 from store.database import open_reader
@@ -53,7 +52,8 @@ class Counting(ToyJob):
         del dataset
         text = f"{task.stage} {task.key}{self.words}"
         return ChatRequest(
-            messages=(Message(role="user", parts=(Part(text=text),)),), max_tokens=16
+            messages=(Message(role="user", parts=(TextPart(text=text),)),),
+            max_tokens=16,
         )
 
     def baseline(self, request: ChatRequest) -> str:
@@ -81,7 +81,7 @@ class Runs:
     settings: ToySettings = field(default_factory=lambda: ToySettings(items=9))
 
     def split(self, job: Counting) -> Split:
-        return Split(self.place, load_work(job, self.settings))
+        return Split(self.place, load_workload(job, self.settings))
 
     def asked(self, index: int, count: int, **words: str) -> list[str]:
         """What is asked when this shard is started."""
@@ -358,9 +358,9 @@ def test_what_other_logs_spent_is_shared_by_those_who_have_their_slices(
     _paid(folder.path, 0, 2, 4.0)
     _paid(folder.path, 1, 2, 1.0)
 
-    def found(index: int, count: int) -> Others:
+    def found(index: int, count: int) -> OtherLogs:
         return asyncio.run(
-            others(
+            read_other_logs(
                 folder.shard(index, count),
                 shard_of(f"{index}/{count}"),
                 None,

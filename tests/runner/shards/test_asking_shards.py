@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.testing import ToyJob, ToySettings
-from runner.work import load_work
+from runner.workload import load_workload
 from store.control import (
     Command,
     CommandOutcome,
@@ -45,7 +45,7 @@ def _answers(folder: RunFolder) -> list[str]:
 
 def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None:
     """Only limits, which stand nowhere else, hold for it as well."""
-    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split = Split(tmp_path, load_workload(ToyJob(), ToySettings(items=4)))
     split.folder.path.mkdir()
     send_command(split.folder, ASKED)
     split.part(0, 2)
@@ -58,7 +58,7 @@ def test_a_new_log_passes_over_what_others_have_answered(tmp_path: Path) -> None
 def test_what_another_answered_since_a_log_began_concerns_that_log_too(
     tmp_path: Path,
 ) -> None:
-    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split = Split(tmp_path, load_workload(ToyJob(), ToySettings(items=4)))
     split.part(0, 2)
     split.part(1, 2)
     send_command(split.folder, replace(ASKED, payload={"filter": "stage:read"}))
@@ -84,7 +84,7 @@ def test_what_one_shard_did_is_done_whatever_another_says(tmp_path: Path) -> Non
 
 
 def test_what_is_to_be_asked_again_is_taken_over_first(tmp_path: Path) -> None:
-    split = Split(tmp_path, load_work(ToyJob(), ToySettings(items=4)))
+    split = Split(tmp_path, load_workload(ToyJob(), ToySettings(items=4)))
     split.part(0, 2)
     split.part(1, 2)
     send_command(

@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
-from runner.control.ending import Ended
 from runner.engine.driver import Driver
-from runner.launching.shell import Shell
-from runner.shards.carrying import LOOK_S, PATIENCE_S, Carrier, reach
+from runner.run.context import RunContext
+from runner.run.end import RunOutcome
+from runner.shards.shipping import LOOK_S, PATIENCE_S, LogShipper, check_reachable
 from store.errors import PlaceAway
 from store.runs import RunFolder
 from store.segments.shipping import Shipper
@@ -22,8 +22,8 @@ from tests.runner.shards.sharded import unwatched
 from tests.store.logs import create
 from tests.store.segments.carried import UNITS, Fickle
 
-FINISHED = Ended(outcome="finished")
-DRAINED = Ended(outcome="drained", why="3 tasks are open.")
+FINISHED = RunOutcome(outcome="finished")
+DRAINED = RunOutcome(outcome="drained", why="3 tasks are open.")
 
 
 class Skipped(FakeClock):
@@ -58,15 +58,15 @@ class Away(Fickle):
 
 
 def _concluded(
-    folder: Path, ended: Ended, *, back_s: float, stop_s: float = 1e9
-) -> tuple[Ended, float, list[str], list[str]]:
+    folder: Path, ended: RunOutcome, *, back_s: float, stop_s: float = 1e9
+) -> tuple[RunOutcome, float, list[str], list[str]]:
     """How it came out, when, what was said, and whether the place knows the end."""
     clock, said = Skipped(), list[str]()
     place = Away(str(folder / "place"), clock, back_s)
     shard = RunFolder(folder / "r1").shard(0, 1)
     shard.path.mkdir(parents=True)
 
-    async def main() -> Ended:
+    async def main() -> RunOutcome:
         async with (
             await create(shard.log) as log,
             Shipper.following(
@@ -79,10 +79,10 @@ def _concluded(
         ):
             for unit in UNITS:
                 await log.append(*unit)
-            carrier = Carrier(
+            carrier = LogShipper(
                 shipper=shipper,
                 driver=cast("Driver", Asked(lambda: clock.monotonic() >= stop_s)),
-                shell=Shell(
+                shell=RunContext(
                     clock=clock,
                     environment=os.environ,
                     runs_dir=folder,
@@ -105,7 +105,9 @@ def test_the_last_of_a_log_is_carried_once_its_place_is_back(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("before", [FINISHED, DRAINED])
-def test_what_lies_here_alone_is_not_finished(tmp_path: Path, before: Ended) -> None:
+def test_what_lies_here_alone_is_not_finished(
+    tmp_path: Path, before: RunOutcome
+) -> None:
     ended, at_s, said, done = _concluded(tmp_path, before, back_s=1e9)
     assert (ended.outcome, at_s, done) == ("drained", PATIENCE_S, [])
     assert ended.why is not None
@@ -123,7 +125,7 @@ def _reached(folder: Path, *, back_s: float, patient: bool) -> float:
     """When a shard may begin."""
     clock = Skipped()
     place = Away(str(folder / "place"), clock, back_s)
-    asyncio.run(reach(place, "r1", clock, patient=patient))
+    asyncio.run(check_reachable(place, "r1", clock, patient=patient))
     return clock.monotonic()
 
 

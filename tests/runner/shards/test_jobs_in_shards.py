@@ -8,8 +8,8 @@ import pytest
 
 from runner.plan import identity
 from runner.registry import load_job
-from runner.shards.part import item_of, shard_of, taking
-from runner.work import load_work
+from runner.shards.parts import item_of_spec, shard_of, takes_spec
+from runner.workload import load_workload
 from tests.runner.shards.sharded import Split, placed, rows, sample
 
 JOBS = (
@@ -58,12 +58,12 @@ def test_what_is_gathered_together_is_of_one_item(name: str) -> None:
     settings = sample(job).settings
     for other in SETTINGS[name]:
         changed = job.Settings.model_validate({**settings.model_dump(), **other})
-        work = load_work(job, changed)
-        takes = taking(shard_of("0/2"), job, work.dataset)
+        work = load_workload(job, changed)
+        takes = takes_spec(shard_of("0/2"), job, work.dataset)
         items: dict[str, set[str]] = {}
         taken = []
         for spec in job.plan(work.dataset):
-            item = item_of(job, work.dataset, spec)
+            item = item_of_spec(job, work.dataset, spec)
             items.setdefault(spec.group or spec.key, set()).add(item)
             taken.append(takes(spec))
         assert all(len(found) == 1 for found in items.values())

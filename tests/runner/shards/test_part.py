@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
+from runner.job import TaskSpec
 from runner.plan import Roles, first_stage
-from runner.shards.part import item_of, shard_of, taking
-from runner.task import TaskSpec
+from runner.shards.parts import item_of_spec, shard_of, takes_spec
 from runner.testing import ToyJob, ToySettings
 
 
@@ -46,9 +46,9 @@ def test_an_item_is_what_is_gathered_together_unless_the_job_says_it() -> None:
     alone = TaskSpec(stage="read", key="10.1/a#2")
     gathered = TaskSpec(stage="read", key="10.1/a#2", group="10.1/a")
     dataset = ToySettings(items=7)
-    assert item_of(ToyJob(), dataset, alone) == "10.1/a#2"
-    assert item_of(ToyJob(), dataset, gathered) == "10.1/a"
-    assert item_of(Telling(), dataset, gathered) == "7:10.1/a#2"
+    assert item_of_spec(ToyJob(), dataset, alone) == "10.1/a#2"
+    assert item_of_spec(ToyJob(), dataset, gathered) == "10.1/a"
+    assert item_of_spec(Telling(), dataset, gathered) == "7:10.1/a#2"
 
 
 @settings(max_examples=25)
@@ -68,7 +68,7 @@ def test_the_shards_of_a_plan_are_the_plan_and_share_no_group(
     found = {}
     groups: set[str | None] = set()
     for index in range(count):
-        takes = taking(shard_of(f"{index}/{count}"), job, dataset)
+        takes = takes_spec(shard_of(f"{index}/{count}"), job, dataset)
         own: set[str | None] = set()
         blocks = list(first_stage(job, dataset, roles, consumed=0, takes=takes))
         assert blocks[-1].exhausted
@@ -90,7 +90,7 @@ def test_a_shard_taken_up_anywhere_is_the_rest_of_it_in_the_same_places(
 ) -> None:
     job, dataset = Gathering(), ToySettings(items=items)
     roles = Roles(models={"subject": ("a", "b")}, replicates=1)
-    takes = taking(shard_of(f"{index}/3"), job, dataset)
+    takes = takes_spec(shard_of(f"{index}/3"), job, dataset)
 
     def planned(consumed: int) -> list[tuple[int, str]]:
         blocks = first_stage(job, dataset, roles, consumed=consumed, takes=takes)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.shards.others import others
-from runner.shards.part import shard_of
-from runner.shards.rivals import FRESH_S, rivals
+from runner.shards.parts import FRESH_S, read_other_logs, rival_warnings, shard_of
 from store.database import open_reader
 from store.events import Event, RunCancelled, RunDrained, RunFinished
 from store.runs import RunFolder
@@ -46,14 +44,14 @@ def test_who_was_carried_a_moment_ago_may_be_at_work(
     """And clocks of machines differ."""
     source = _source(tmp_path)
     now_us = START_US - round(ahead_s * 1e6)
-    (said,) = rivals([source], shard_of("0/3"), now_us)
+    (said,) = rival_warnings([source], shard_of("0/3"), now_us)
     assert said.startswith("Shard 1/4 was carried from ")
     assert f" {max(0, -ahead_s):.0f} s ago, and has 86 slices of Shard 0/3" in said
 
 
 def test_who_was_carried_long_ago_is_thought_to_be_gone(tmp_path: Path) -> None:
     now_us = START_US + round(FRESH_S * 1e6) + 1
-    assert list(rivals([_source(tmp_path)], QUARTER, now_us)) == []
+    assert list(rival_warnings([_source(tmp_path)], QUARTER, now_us)) == []
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_who_was_carried_long_ago_is_thought_to_be_gone(tmp_path: Path) -> None:
     ],
 )
 def test_who_has_said_a_last_word_is_gone(tmp_path: Path, end: Event) -> None:
-    assert list(rivals([_source(tmp_path, end)], QUARTER, START_US)) == []
+    assert list(rival_warnings([_source(tmp_path, end)], QUARTER, START_US)) == []
 
 
 def test_a_shard_is_told_of_them_as_it_begins(tmp_path: Path) -> None:
@@ -73,7 +71,9 @@ def test_a_shard_is_told_of_them_as_it_begins(tmp_path: Path) -> None:
     own = RunFolder(tmp_path / source.identity.run_id)
     place, told = Place.of(f"memory://{tmp_path}"), list[str]()
     asyncio.run(
-        others(own.shard(0, 1), shard_of("0/1"), place, FakeClock(), told.append)
+        read_other_logs(
+            own.shard(0, 1), shard_of("0/1"), place, FakeClock(), told.append
+        )
     )
     (said,) = told
     assert said.startswith("Shard 1/4 was carried from ")

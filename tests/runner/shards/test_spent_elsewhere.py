@@ -6,9 +6,8 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from runner.launching.group import Spent
-from runner.shards.others import others
-from runner.shards.part import shard_of
+from runner.run.folder import GroupSpending
+from runner.shards.parts import read_other_logs, shard_of
 from store.runs import RunFolder
 from store.testing import FakeClock
 from tests.store.samples import completed, failed, plan, started, task
@@ -38,9 +37,11 @@ def test_half_of_what_the_whole_spent_counts_and_nothing_of_its_own(
     folder.refresh()
     told: list[str] = []
     found = asyncio.run(
-        others(folder.shard(0, 2), shard_of("0/2"), None, FakeClock(), told.append)
+        read_other_logs(
+            folder.shard(0, 2), shard_of("0/2"), None, FakeClock(), told.append
+        )
     )
-    assert found.spent == Spent(
+    assert found.spent == GroupSpending(
         spent_pico=500_000_000_000, possible_pico=250_000_000_000
     )
     assert found.known is not None

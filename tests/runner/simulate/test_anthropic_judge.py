@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from anthropic.types.messages.batch_create_params import Request
 
-from runner.simulate.ledger import BatchAct, LedgerLine
+from runner.simulate.billing import BatchAct, LedgerLine
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import Simulated, simulated
 

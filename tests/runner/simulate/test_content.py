@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.simulate.chance import Chance
-from runner.simulate.content import fitting, plain_text
+from runner.simulate.model import fitting, plain_text
+from runner.simulate.options import Chance
 
 leaves = st.sampled_from(
     [

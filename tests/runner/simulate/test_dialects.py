@@ -12,11 +12,16 @@ import httpx
 import pytest
 
 from runner.errors import UsageError
-from runner.simulate.bill import PriceList, Tokenizer, Tokens, exact
+from runner.simulate.billing import (
+    BilledTokens,
+    LedgerLine,
+    PriceList,
+    Tokenizer,
+    exact,
+    read_bill,
+)
 from runner.simulate.dialects import DIALECTS
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import LedgerLine, read_bill
-from runner.simulate.options import SimulateOptions
+from runner.simulate.options import RequestOutcome, SimulateOptions
 from runner.simulate.server import simulated
 from tests.dialects import dialect
 
@@ -127,7 +132,7 @@ async def test_usage_read_by_the_rule_gives_the_bill_to_the_last_digit(
                 line.tokens_out,
             )
             tokens_in, cached, written, out = seen
-            tokens = Tokens(
+            tokens = BilledTokens(
                 fresh=tokens_in - cached - written,
                 cached=cached,
                 written_5m=written,
@@ -180,28 +185,30 @@ async def test_the_same_faults_come_in_every_dialect_and_cost_what_they_should(
     outcomes = Counter(line.outcome for line in lines)
     assert min(outcomes[outcome] for outcome in FAULTS) > 2
     assert statuses.total() == len(lines) == 60
-    errors = {line.status for line in lines if line.outcome is Outcome.SERVER_ERROR}
+    errors = {
+        line.status for line in lines if line.outcome is RequestOutcome.SERVER_ERROR
+    }
     if name != "hostile":
         assert errors <= set(endpoint.dialect.statuses)
     for line in lines:
         is_billed = line.outcome in {
-            Outcome.ANSWERED,
-            Outcome.MALFORMED,
-            Outcome.DROPPED,
+            RequestOutcome.ANSWERED,
+            RequestOutcome.MALFORMED,
+            RequestOutcome.DROPPED,
         }
         assert (Decimal(line.cost_usd) > 0) is is_billed, line
-    whole = [line for line in lines if line.outcome is Outcome.ANSWERED]
+    whole = [line for line in lines if line.outcome is RequestOutcome.ANSWERED]
     told = [Decimal(line.cost_usd) for line in whole if line.tells_usage]
     assert bill.cost_usd == sum(Decimal(line.cost_usd) for line in lines)
     assert bill.cost_usd > bill.told_usd == sum(told)
 
 
 FAULTS = (
-    Outcome.RATE_LIMITED,
-    Outcome.SERVER_ERROR,
-    Outcome.MALFORMED,
-    Outcome.DROPPED,
-    Outcome.ANSWERED,
+    RequestOutcome.RATE_LIMITED,
+    RequestOutcome.SERVER_ERROR,
+    RequestOutcome.MALFORMED,
+    RequestOutcome.DROPPED,
+    RequestOutcome.ANSWERED,
 )
 
 
@@ -382,7 +389,7 @@ def test_the_ledger_on_disk_and_in_memory_give_the_same_bill(tmp_path: Any) -> N
     "name", sorted(SPECIFIED - {"anthropic", "hostile", "responses"})
 )
 def test_reasoning_stands_where_the_provider_puts_it(name: str) -> None:
-    tokens = Tokens(fresh=10, cached=3, visible=4, reasoning=5)
+    tokens = BilledTokens(fresh=10, cached=3, visible=4, reasoning=5)
     usage: Any = DIALECTS[name].usage(tokens, Decimal(1))
     beside = name in {"xai", "gemini-openai"}
     assert usage["prompt_tokens"] == 13

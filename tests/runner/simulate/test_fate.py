@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
-from runner.simulate.chance import Chance
-from runner.simulate.fate import Outcome, fate
-from runner.simulate.options import SimulateOptions
+from runner.simulate.options import (
+    Chance,
+    RequestOutcome,
+    SimulateOptions,
+    request_fate,
+)
 
 STORM = SimulateOptions(
     seed=7,
@@ -30,14 +33,14 @@ def digest(n: int) -> str:
 
 def test_faults_come_as_often_as_they_were_asked_for() -> None:
     n = 5000
-    counts = Counter(fate(STORM, digest(i), 0).outcome for i in range(n))
+    counts = Counter(request_fate(STORM, digest(i), 0).outcome for i in range(n))
     expected = {
-        Outcome.RATE_LIMITED: 0.2,
-        Outcome.SERVER_ERROR: 0.15,
-        Outcome.MALFORMED: 0.1,
-        Outcome.DROPPED: 0.1,
-        Outcome.HANG: 0.05,
-        Outcome.ANSWERED: 0.4,
+        RequestOutcome.RATE_LIMITED: 0.2,
+        RequestOutcome.SERVER_ERROR: 0.15,
+        RequestOutcome.MALFORMED: 0.1,
+        RequestOutcome.DROPPED: 0.1,
+        RequestOutcome.HANG: 0.05,
+        RequestOutcome.ANSWERED: 0.4,
     }
     assert set(counts) == set(expected)
     for outcome, share in expected.items():
@@ -47,25 +50,29 @@ def test_faults_come_as_often_as_they_were_asked_for() -> None:
 
 @given(st.integers(), st.integers(0, 100))
 def test_a_fate_depends_on_seed_request_and_times_seen_alone(n: int, seen: int) -> None:
-    assert fate(STORM, digest(n), seen) == fate(STORM, digest(n), seen)
+    assert request_fate(STORM, digest(n), seen) == request_fate(STORM, digest(n), seen)
 
 
 def test_a_request_that_failed_can_succeed_later() -> None:
-    first = [i for i in range(300) if fate(STORM, digest(i), 0).status != 200]
-    later = [i for i in first if fate(STORM, digest(i), 1).outcome is Outcome.ANSWERED]
+    first = [i for i in range(300) if request_fate(STORM, digest(i), 0).status != 200]
+    later = [
+        i
+        for i in first
+        if request_fate(STORM, digest(i), 1).outcome is RequestOutcome.ANSWERED
+    ]
     assert len(later) > len(first) / 4
 
 
 def test_latency_lies_between_its_floor_and_its_jitter() -> None:
-    times = [fate(STORM, digest(i), 0).latency_s for i in range(300)]
+    times = [request_fate(STORM, digest(i), 0).latency_s for i in range(300)]
     assert 0.1 <= min(times) < 0.105
     assert 0.145 < max(times) < 0.15
 
 
 def test_a_server_without_faults_answers_at_once() -> None:
     for i in range(300):
-        destined = fate(SimulateOptions(), digest(i), 0)
-        assert (destined.outcome, destined.latency_s) == (Outcome.ANSWERED, 0.0)
+        destined = request_fate(SimulateOptions(), digest(i), 0)
+        assert (destined.outcome, destined.latency_s) == (RequestOutcome.ANSWERED, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -16,26 +16,23 @@ from hypothesis import strategies as st
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, open_client
-from runner.job import Job
-from runner.reply import Ranking, Vectors
-from runner.request import EmbedRequest, Request, RerankRequest
-from runner.simulate.asked import READERS, Asked
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import LedgerLine, read_ledger
-from runner.simulate.likeness import DIMENSIONS, ranking, vectors
-from runner.simulate.options import SimulateOptions
-from runner.simulate.provider import Provider
-from runner.simulate.replies import Draft
-from runner.simulate.server import running
-from runner.task import Task
-from runner.testing_roles import PanelJob
-from runner.wire import (
+from runner.clients.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,
     decode_reply,
     encode_embed,
     encode_rerank,
 )
+from runner.job import Job, Task
+from runner.messages import EmbedRequest, Ranking, Request, RerankRequest, Vectors
+from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.model import DIMENSIONS, ranking, vectors
+from runner.simulate.options import RequestOutcome, SimulateOptions
+from runner.simulate.provider import Provider
+from runner.simulate.replies import ReplyDraft
+from runner.simulate.requests import READERS, SimulatedRequest
+from runner.simulate.server import running
+from runner.testing import PanelJob
 
 EMBED = EmbedRequest(texts=("cannot sleep at night", "sleep is bad", "fine"))
 ASK = RerankRequest(query="sleep sad", documents=("fine", "sad sleep", "sleep"))
@@ -71,7 +68,7 @@ async def test_texts_that_share_words_are_near_and_the_same_every_time(
         async with stand(tmp_path / name, seed=seed) as (client, path):
             replies.append((await client.call(call(EMBED))).reply)
         (line,) = read_ledger(path)
-        assert line.outcome is Outcome.ANSWERED
+        assert line.outcome is RequestOutcome.ANSWERED
         assert line.tokens == replies[-1].usage.tokens_in > 0
     assert replies[0] == replies[1] != replies[2]
     rows = replies[0].numbers()
@@ -94,17 +91,17 @@ async def test_documents_with_the_querys_words_come_first(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("fault", "errors", "outcome"),
     [
-        ("rate_429", (e.RateLimited,), Outcome.RATE_LIMITED),
-        ("rate_5xx", (e.ServerError, e.Overloaded), Outcome.SERVER_ERROR),
-        ("rate_malformed", (e.MalformedReply,), Outcome.MALFORMED),
-        ("rate_drop", (e.ConnectionLost,), Outcome.DROPPED),
+        ("rate_429", (e.RateLimited,), RequestOutcome.RATE_LIMITED),
+        ("rate_5xx", (e.ServerError, e.Overloaded), RequestOutcome.SERVER_ERROR),
+        ("rate_malformed", (e.MalformedReply,), RequestOutcome.MALFORMED),
+        ("rate_drop", (e.ConnectionLost,), RequestOutcome.DROPPED),
     ],
 )
 async def test_each_fault_reaches_the_client_as_what_it_is(
     request_: Request,
     fault: str,
     errors: tuple[type[e.AttemptError], ...],
-    outcome: Outcome,
+    outcome: RequestOutcome,
     tmp_path: Path,
 ) -> None:
     async with stand(tmp_path, **{fault: 1.0}) as (client, path):
@@ -196,9 +193,11 @@ def test_a_jobs_baseline_embeds_and_ranks_and_some_of_it_is_spoiled() -> None:
             (EmbedRequest(texts=(f"a{n}", "b")), OPENAI_EMBEDDINGS),
             (RerankRequest(query=f"a{n}", documents=("b", "c")), RERANK),
         ):
-            asked = Asked(model="x", request=request, tokens=1, packed=n % 2 == 0)
+            asked = SimulatedRequest(
+                model="x", request=request, tokens=1, packed=n % 2 == 0
+            )
             draft = provider.draft(row, asked, str(n))
-            assert isinstance(draft, Draft)
+            assert isinstance(draft, ReplyDraft)
             path = "/embeddings" if form is OPENAI_EMBEDDINGS else "/rerank"
             reply = provider.reply(row, asked, str(n), path, draft)
             found = decode_reply(form, reply.body)

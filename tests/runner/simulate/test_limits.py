@@ -7,29 +7,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import UsageError
-from runner.simulate.bucket import Bucket
-from runner.simulate.limits import Limits, retry_after
-from runner.simulate.options import SimulateOptions
+from runner.simulate.options import (
+    SimulatedBucket,
+    SimulatedLimits,
+    SimulateOptions,
+    retry_after,
+)
 
 
-def served(limits: Limits, rate: float, seconds: float, tokens: int = 1) -> int:
+def served(
+    limits: SimulatedLimits, rate: float, seconds: float, tokens: int = 1
+) -> int:
     """How many of evenly spaced requests are admitted."""
     times = [i / rate for i in range(int(rate * seconds))]
     return sum(limits.admit(tokens, now) == 0.0 for now in times)
 
 
 def test_no_more_than_the_rate_and_one_second_in_advance_are_served() -> None:
-    limits = Limits(SimulateOptions(rps=50), 0.0)
+    limits = SimulatedLimits(SimulateOptions(rps=50), 0.0)
     assert 50 * 10 <= served(limits, 500, 10) <= 50 * 11
 
 
 def test_below_the_rate_nobody_is_refused() -> None:
-    limits = Limits(SimulateOptions(rps=50), 0.0)
+    limits = SimulatedLimits(SimulateOptions(rps=50), 0.0)
     assert served(limits, 49, 10) == 490
 
 
 def test_another_rate_holds_so_long_after_the_first_request() -> None:
-    limits = Limits(
+    limits = SimulatedLimits(
         SimulateOptions(rps=50, rps_after=(10, 20), limit_headers=True), 0.0
     )
     times = [100 + i / 500 for i in range(500 * 30)]
@@ -50,25 +55,25 @@ def test_another_rate_needs_a_first_one_and_a_time(values: dict[str, Any]) -> No
 
 
 def test_tokens_are_counted_by_the_minute() -> None:
-    limits = Limits(SimulateOptions(tpm=6000), 0.0)
+    limits = SimulatedLimits(SimulateOptions(tpm=6000), 0.0)
     assert served(limits, 10, 60, tokens=100) == 60 + 59
 
 
 def test_both_limits_hold_and_a_refusal_takes_nothing() -> None:
-    limits = Limits(SimulateOptions(rps=1000, tpm=600), 0.0)
+    limits = SimulatedLimits(SimulateOptions(rps=1000, tpm=600), 0.0)
     assert [limits.admit(200, 0.0) for _ in range(3)] == [0.0, 0.0, 0.0]
     assert [limits.admit(200, 0.0) for _ in range(3)] == pytest.approx([20.0] * 3)
     assert limits.admit(200, 20.0) == 0.0
 
 
 def test_without_limits_nothing_is_refused_or_told() -> None:
-    limits = Limits(SimulateOptions(limit_headers=True), 0.0)
+    limits = SimulatedLimits(SimulateOptions(limit_headers=True), 0.0)
     assert served(limits, 1000, 1, tokens=10**6) == 1000
     assert limits.headers(1.0) == {}
 
 
 def test_a_request_larger_than_the_bucket_is_served_from_a_full_one() -> None:
-    limits = Limits(SimulateOptions(tpm=600), 0.0)
+    limits = SimulatedLimits(SimulateOptions(tpm=600), 0.0)
     assert limits.admit(900, 0.0) == 0.0
     assert limits.admit(1, 0.0) == pytest.approx(30.1)
 
@@ -82,7 +87,7 @@ def test_a_request_larger_than_the_bucket_is_served_from_a_full_one() -> None:
 def test_a_bucket_never_gives_more_than_it_held_and_got(
     draws: list[tuple[float, float]],
 ) -> None:
-    bucket, now, taken = Bucket(rate=10, capacity=50, now=0.0), 0.0, 0.0
+    bucket, now, taken = SimulatedBucket(rate=10, capacity=50, now=0.0), 0.0, 0.0
     for pause, amount in draws:
         now += pause
         wait_s = bucket.wait_s(amount, now)
@@ -96,7 +101,9 @@ def test_a_bucket_never_gives_more_than_it_held_and_got(
 
 
 def test_the_limits_are_told_as_openai_tells_them() -> None:
-    limits = Limits(SimulateOptions(rps=2, tpm=60_000, limit_headers=True), 0.0)
+    limits = SimulatedLimits(
+        SimulateOptions(rps=2, tpm=60_000, limit_headers=True), 0.0
+    )
     limits.admit(1500, 0.0)
     assert limits.headers(0.0) == {
         "x-ratelimit-limit-requests": "120",

@@ -14,7 +14,7 @@ import pytest
 from openai.types.chat import ChatCompletionUserMessageParam
 from pydantic import BaseModel
 
-from runner.simulate.ledger import BatchAct
+from runner.simulate.billing import BatchAct
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import Simulated, simulated
 

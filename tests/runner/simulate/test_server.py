@@ -14,18 +14,17 @@ import pytest
 
 from runner import errors as e
 from runner.clients import Call, ClientOptions, ModelClient, Secret, open_client
-from runner.job import Job
-from runner.request import ChatRequest, Message, Part, Schema
+from runner.clients.wire_openai import encode_chat
+from runner.clients.wire_shared import Shape
+from runner.job import Job, Task
+from runner.messages import ChatRequest, Message, Schema, TextPart
 from runner.simulate import server as module
-from runner.simulate.asked import read_request, said
-from runner.simulate.delivery import deliver
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine, read_ledger
 from runner.simulate.model import SimulatedModel
-from runner.simulate.options import SimulateOptions
+from runner.simulate.options import RequestOutcome, SimulateOptions
+from runner.simulate.replies import deliver
+from runner.simulate.requests import read_request, said
 from runner.simulate.server import running
-from runner.task import Task
-from runner.wire import Shape, encode_chat
 
 pytestmark = pytest.mark.asyncio
 
@@ -41,8 +40,10 @@ def call(key: str, schema: Schema | None = None) -> Call:
         task=Task(number=1, stage="s", key=key, model="openai/x", replicate=1),
         request=ChatRequest(
             messages=(
-                Message(role="system", parts=(Part(text="You read papers."),)),
-                Message(role="user", parts=(Part(text=f"What of {key} and rs42?"),)),
+                Message(role="system", parts=(TextPart(text="You read papers."),)),
+                Message(
+                    role="user", parts=(TextPart(text=f"What of {key} and rs42?"),)
+                ),
             ),
             max_tokens=10,
             schema=schema,
@@ -100,7 +101,7 @@ async def test_an_answer_and_its_line_in_the_ledger(tmp_path: Path) -> None:
     assert received.reply.usage is not None
     assert received.reply.usage.tokens_in > 0
     assert (line.n, line.model, line.seen, line.status) == (1, "x", 0, 200)
-    assert line.outcome is Outcome.ANSWERED
+    assert line.outcome is RequestOutcome.ANSWERED
     assert line.request == digest(call("PMC1"))
     assert line.authorized
     assert line.finished_ms >= line.received_ms > 1_700_000_000_000
@@ -137,14 +138,14 @@ async def test_a_schema_is_kept_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "error", "outcome"),
     [
-        ("rate_429", {"RateLimited"}, Outcome.RATE_LIMITED),
-        ("rate_5xx", {"ServerError", "Overloaded"}, Outcome.SERVER_ERROR),
-        ("rate_malformed", {"MalformedReply"}, Outcome.MALFORMED),
-        ("rate_drop", {"ConnectionLost"}, Outcome.DROPPED),
+        ("rate_429", {"RateLimited"}, RequestOutcome.RATE_LIMITED),
+        ("rate_5xx", {"ServerError", "Overloaded"}, RequestOutcome.SERVER_ERROR),
+        ("rate_malformed", {"MalformedReply"}, RequestOutcome.MALFORMED),
+        ("rate_drop", {"ConnectionLost"}, RequestOutcome.DROPPED),
     ],
 )
 async def test_each_fault_reaches_the_client_as_what_it_is(
-    fault: str, error: set[str], outcome: Outcome, tmp_path: Path
+    fault: str, error: set[str], outcome: RequestOutcome, tmp_path: Path
 ) -> None:
     keys = [f"PMC{n}" for n in range(30)]
     async with stand(tmp_path, **{fault: 1.0}) as server:
@@ -162,12 +163,14 @@ async def test_a_storm_leaves_the_books_of_both_sides_equal(tmp_path: Path) -> N
     kinds = Counter(text if text.isalpha() else "answered" for text in said)
     booked = Counter(line.outcome for line in ledger)
     assert [line.n for line in ledger] == list(range(1, 201))
-    assert kinds["answered"] == booked[Outcome.ANSWERED] > 60
-    assert kinds["RateLimited"] == booked[Outcome.RATE_LIMITED] > 10
-    assert kinds["MalformedReply"] == booked[Outcome.MALFORMED] > 5
-    assert kinds["ConnectionLost"] == booked[Outcome.DROPPED] > 5
+    assert kinds["answered"] == booked[RequestOutcome.ANSWERED] > 60
+    assert kinds["RateLimited"] == booked[RequestOutcome.RATE_LIMITED] > 10
+    assert kinds["MalformedReply"] == booked[RequestOutcome.MALFORMED] > 5
+    assert kinds["ConnectionLost"] == booked[RequestOutcome.DROPPED] > 5
     assert (
-        kinds["ServerError"] + kinds["Overloaded"] == booked[Outcome.SERVER_ERROR] > 5
+        kinds["ServerError"] + kinds["Overloaded"]
+        == booked[RequestOutcome.SERVER_ERROR]
+        > 5
     )
 
 
@@ -183,7 +186,7 @@ async def test_a_limit_refuses_what_is_above_it_and_tells_it(tmp_path: Path) -> 
         said = await server.outcomes(*[f"PMC{n}" for n in range(10)])
         booked = Counter(line.outcome for line in server.ledger())
     assert said.count("RateLimited") in {4, 5}
-    assert booked[Outcome.RATE_LIMITED] == said.count("RateLimited")
+    assert booked[RequestOutcome.RATE_LIMITED] == said.count("RateLimited")
 
 
 async def test_limit_headers_come_with_answers(tmp_path: Path) -> None:
@@ -197,11 +200,14 @@ async def test_limit_headers_come_with_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("values", "outcome"),
-    [({"rate_hang": 1.0}, Outcome.HANG), ({"latency_ms": 60_000.0}, Outcome.GONE)],
+    [
+        ({"rate_hang": 1.0}, RequestOutcome.HANG),
+        ({"latency_ms": 60_000.0}, RequestOutcome.GONE),
+    ],
 )
 async def test_a_client_that_gives_up_waiting_is_not_booked_as_answered(
     values: dict[str, float],
-    outcome: Outcome,
+    outcome: RequestOutcome,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -217,7 +223,7 @@ async def test_a_client_that_gives_up_waiting_is_not_booked_as_answered(
             asking = group.create_task(server.client.call(call("PMC1")))
             await arrived.wait()
             # what hangs is booked as soon as it does
-            while outcome is Outcome.HANG and not server.ledger():  # noqa: ASYNC110 - a file tells no event
+            while outcome is RequestOutcome.HANG and not server.ledger():  # noqa: ASYNC110 - a file tells no event
                 await asyncio.sleep(0)
             asking.cancel()
         await server.client.close()
@@ -243,10 +249,10 @@ async def test_a_client_that_leaves_in_the_middle_of_a_reply_is_booked_as_gone(
         writer.write(head.encode() + b"\r\nhost: x\r\n\r\n" + body)
         assert b"200 OK" in await reader.readuntil(b"\r\n")
         (line,) = server.ledger()
-        assert line.outcome is Outcome.ANSWERED
+        assert line.outcome is RequestOutcome.ANSWERED
         writer.transport.abort()
     (line,) = server.ledger()
-    assert line.outcome is Outcome.GONE
+    assert line.outcome is RequestOutcome.GONE
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"model":"x","messages":7}', b"\xff"])
@@ -263,7 +269,7 @@ async def test_what_is_no_request_is_refused_and_booked(
         assert b"400 Bad Request" in await reader.readuntil(b"\r\n")
         writer.close()
         (line,) = server.ledger()
-    assert (line.outcome, line.status) == (Outcome.REFUSED, 400)
+    assert (line.outcome, line.status) == (RequestOutcome.REFUSED, 400)
     assert not line.authorized
 
 

@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from runner.errors import UsageError
+from runner.simulate.billing import read_ledger
 from runner.simulate.command import simulate
-from runner.simulate.fate import Outcome
-from runner.simulate.ledger import read_ledger
+from runner.simulate.options import RequestOutcome
 from tests.processes import simulated
 
 
@@ -41,7 +41,7 @@ def test_the_command_prints_its_address_and_ends_cleanly_on_a_signal(
         process.send_signal(signum)
         assert process.communicate() == (b"", b"")
     assert process.returncode == 0
-    assert [line.outcome for line in read_ledger(ledger)] == [Outcome.ANSWERED]
+    assert [line.outcome for line in read_ledger(ledger)] == [RequestOutcome.ANSWERED]
 
 
 @pytest.mark.parametrize(

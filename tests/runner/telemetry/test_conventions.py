@@ -9,7 +9,7 @@ from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.attributes import error_attributes, http_attributes
 from opentelemetry.semconv.schemas import Schemas
 
-from runner.telemetry.conventions import (
+from runner.telemetry import (
     DURATION,
     DURATION_BOUNDS,
     OPERATIONS,
@@ -17,7 +17,7 @@ from runner.telemetry.conventions import (
     SCHEMA_URL,
     TOKEN_BOUNDS,
     TOKEN_USAGE,
-    Name,
+    Attribute,
 )
 
 KNOWN = {
@@ -33,8 +33,10 @@ KNOWN = {
 } | {"service.name", "service.version", "service.instance.id"}
 
 
-@pytest.mark.parametrize("name", Name)
-def test_every_name_is_of_the_conventions_or_says_that_it_is_ours(name: Name) -> None:
+@pytest.mark.parametrize("name", Attribute)
+def test_every_name_is_of_the_conventions_or_says_that_it_is_ours(
+    name: Attribute,
+) -> None:
     assert name in KNOWN or name.startswith("siftlog.")
 
 

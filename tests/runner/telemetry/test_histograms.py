@@ -6,8 +6,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
 
-from runner.telemetry.conventions import DURATION_BOUNDS, Name
-from runner.telemetry.histogram import Histograms
+from runner.telemetry import DURATION_BOUNDS, Attribute, MetricHistograms
 
 VALUES = st.lists(
     st.tuples(
@@ -22,14 +21,14 @@ VALUES = st.lists(
 def test_values_are_counted_as_the_sdk_counts_them(
     values: list[tuple[str, float]],
 ) -> None:
-    ours = Histograms(DURATION_BOUNDS)
+    ours = MetricHistograms(DURATION_BOUNDS)
     reader = InMemoryMetricReader()
     buckets = ExplicitBucketHistogramAggregation(DURATION_BOUNDS)
     view = View(instrument_name="x", aggregation=buckets)
     meters = MeterProvider([reader], views=[view], shutdown_on_exit=False)
     theirs = meters.get_meter("t").create_histogram("x")
     for model, value in values:
-        ours.add(value, {Name.REQUEST_MODEL: model})
+        ours.add(value, {Attribute.REQUEST_MODEL: model})
         theirs.record(value, {"gen_ai.request.model": model})
     data = reader.get_metrics_data()
     assert data is not None

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from runner import otlp
 from runner.errors import RunnerError, UsageError
-from runner.telemetry import sending
-from runner.telemetry.address import base_of
-from runner.telemetry.sending import Sent, send
-from runner.telemetry.tracing import Tracing
+from runner.otlp import SendResult, base_of, send
+from runner.telemetry import Tracing
 from store.database import open_reader
 from store.events import RunFinished
 from tests.runner.telemetry.collector import Collector, attributes, collecting
@@ -35,7 +34,7 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
 
 
-def _send(log: Path, url: str) -> tuple[Sent, Tracing]:
+def _send(log: Path, url: str) -> tuple[SendResult, Tracing]:
     with open_reader(log) as reader:
         tracing = Tracing(reader)
         return send(tracing, url), tracing
@@ -44,13 +43,13 @@ def _send(log: Path, url: str) -> tuple[Sent, Tracing]:
 def test_a_collector_gets_every_span_and_every_point(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "BATCH", 3)
+    monkeypatch.setattr(otlp, "BATCH", 3)
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=lab")
     with collecting() as collector:
         sent, _ = _send(log, collector.url)
     with open_reader(log) as reader:
         expected = [*Tracing(reader)]
-    assert sent == Sent(refused=0, untaken=())
+    assert sent == SendResult(refused=0, untaken=())
     assert len(collector.traces) == 4, "eleven spans by three"
     assert [span.name for span in collector.spans] == [span.name for span in expected]
     for span, own in zip(collector.spans, expected, strict=True):
@@ -142,7 +141,7 @@ def test_tokens_of_access_come_from_the_variable_that_opentelemetry_names(
 def test_a_collector_may_take_traces_or_metrics_alone(
     taken: str, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "BATCH", 3)
+    monkeypatch.setattr(otlp, "BATCH", 3)
     with collecting() as collector:
         collector.takes = (taken,)
         sent, tracing = _send(log, collector.url)

@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.telemetry.conventions import Name
-from runner.telemetry.operation import Asked, asked, parties
-from runner.telemetry.span import Context, Span
-from runner.telemetry.tracing import Tracing
-from runner.wire import OPENAI_CHAT, OPENAI_EMBEDDINGS, RERANK
+from runner.clients.wire import OPENAI_EMBEDDINGS, RERANK
+from runner.clients.wire_openai import OPENAI_CHAT
+from runner.telemetry import (
+    Attribute,
+    RequestParameters,
+    SpanIdentity,
+    TraceSpan,
+    Tracing,
+    asked,
+    parties,
+)
 from store.database import open_reader
 from store.events import (
     AttemptAnswered,
@@ -43,15 +49,15 @@ LATER = (
 )
 
 
-def _read(path: Path) -> tuple[list[Span], Tracing]:
+def _read(path: Path) -> tuple[list[TraceSpan], Tracing]:
     with open_reader(path) as reader:
         tracing = Tracing(reader)
         return [*tracing], tracing
 
 
-def _named(spans: list[Span]) -> list[tuple[object, ...]]:
+def _named(spans: list[TraceSpan]) -> list[tuple[object, ...]]:
     return [
-        (span.name, span.attributes.get(Name.TASK), span.error, span.kind)
+        (span.name, span.attributes.get(Attribute.TASK), span.error, span.kind)
         for span in spans
     ]
 
@@ -76,7 +82,7 @@ def test_attempts_stand_below_their_tasks_and_follow_ups_below_the_first(
         if span.kind == "client":
             assert span.parent is not None
             parent = by_context[span.parent]
-            assert parent.attributes[Name.TASK] == span.attributes[Name.TASK]
+            assert parent.attributes[Attribute.TASK] == span.attributes[Attribute.TASK]
             assert parent.start_us <= span.start_us <= span.end_us <= parent.end_us
         else:
             assert span.parent is None
@@ -98,7 +104,7 @@ def test_an_item_is_one_trace_and_the_run_another_that_it_is_linked_to(
     follow_up = next(span for span in spans if span.name == "task judge")
     assert tracing.is_ended
     assert run.name == "run sample-job"
-    assert run.attributes[Name.COMPLETED] == 3
+    assert run.attributes[Attribute.COMPLETED] == 3
     assert run.start_us < first.start_us <= follow_up.end_us < run.end_us
     assert follow_up.context.trace == first.context.trace != run.context.trace
     assert (follow_up.parent, follow_up.link) == (first.context, None)
@@ -112,13 +118,14 @@ def test_an_attempt_of_a_killed_process_is_an_error_and_is_not_measured(
     spans, tracing = _read(written(tmp_path / "log.db", *units))
     lost, kept, task = spans
     assert (lost.error, lost.start_us) == ("unknown", lost.end_us)
-    assert lost.attributes[Name.MAX_TOKENS] == 9
-    assert kept.attributes[Name.TOKENS_CACHED] == 5
+    assert lost.attributes[Attribute.MAX_TOKENS] == 9
+    assert kept.attributes[Attribute.TOKENS_CACHED] == 5
     assert kept.parent == lost.parent == task.context
     (duration,) = tracing.measured.seconds
     assert (duration.count, duration.sum) == (1, 0.101)
     assert {
-        each.attributes[Name.TOKEN_TYPE]: each.sum for each in tracing.measured.tokens
+        each.attributes[Attribute.TOKEN_TYPE]: each.sum
+        for each in tracing.measured.tokens
     } == {
         "input": 50,
         "output": 7,
@@ -141,7 +148,7 @@ def test_the_response_caches_answers_take_neither_tokens_nor_time(
     spans, tracing = _read(
         written(tmp_path / "log.db", [RUN_STARTED], [plan_first(1)], unit)
     )
-    assert spans[0].attributes[Name.CACHED] is True
+    assert spans[0].attributes[Attribute.CACHED] is True
     assert spans[0].start_us == spans[0].end_us, "it came without a request"
     assert not [*tracing.measured.tokens, *tracing.measured.seconds]
 
@@ -168,9 +175,10 @@ def test_whenever_a_run_is_exported_a_call_that_has_ended_is_the_same_span(
     assert len(contexts) == len(spans) == tracing.measured.spans
     assert all(span.start_us <= span.end_us for span in spans)
     assert max((s.end_us for s in spans), default=0) == tracing.measured.until_us
-    sent = [span for span in spans if Name.ATTEMPT in span.attributes]
+    sent = [span for span in spans if Attribute.ATTEMPT in span.attributes]
     assert (
-        Counter(s.attributes[Name.TASK] for s in sent if s.error != "unknown") == ended
+        Counter(s.attributes[Attribute.TASK] for s in sent if s.error != "unknown")
+        == ended
     )
     # a made-up course may answer an attempt that was answered or given up before
     outcomes = Counter(
@@ -180,8 +188,8 @@ def test_whenever_a_run_is_exported_a_call_that_has_ended_is_the_same_span(
     )
     later = {span.context: span for span in spans}
     for span in before:
-        attempt = span.attributes.get(Name.ATTEMPT)
-        once = outcomes[span.attributes.get(Name.TASK), attempt] == 1
+        attempt = span.attributes.get(Attribute.ATTEMPT)
+        once = outcomes[span.attributes.get(Attribute.TASK), attempt] == 1
         if attempt is not None and once and span.error != "unknown":
             assert later[span.context] == span
 
@@ -189,7 +197,7 @@ def test_whenever_a_run_is_exported_a_call_that_has_ended_is_the_same_span(
 @settings(max_examples=40)
 @given(NAMES, NAMES)
 def test_two_names_have_two_ids(one: list[str], other: list[str]) -> None:
-    a, b = Context.of((), tuple(one)), Context.of((), tuple(other))
+    a, b = SpanIdentity.of((), tuple(one)), SpanIdentity.of((), tuple(other))
     assert (a == b) == (one == other)
     assert 0 < a.span < 2**64
     assert 0 < a.trace < 2**128
@@ -211,10 +219,10 @@ def test_two_names_have_two_ids(one: list[str], other: list[str]) -> None:
 def test_a_models_name_says_who_serves_it(
     model: str, provider: str, shown: str
 ) -> None:
-    told = parties(Asked(kind="embed"), model)
-    assert told[Name.PROVIDER] == provider
-    assert told[Name.REQUEST_MODEL] == shown
-    assert told[Name.OPERATION] == "embeddings"
+    told = parties(RequestParameters(kind="embed"), model)
+    assert told[Attribute.PROVIDER] == provider
+    assert told[Attribute.REQUEST_MODEL] == shown
+    assert told[Attribute.OPERATION] == "embeddings"
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 from runner import errors as e
+from runner.estimate.simulation import RecordedAttempt, RecordedItem
+from runner.estimate.what_if import (
+    RecordedItems,
+    ReplayCounts,
+    found_rate,
+    output_limits,
+)
 from runner.money.prices import Price
-from runner.whatif.course import Census, RecordedItems, found_rate, output_limits
-from runner.whatif.items import Attempt, Item
 from store.database import open_reader
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened
 from store.log.sqlite import SqliteLog
@@ -42,8 +47,8 @@ def _log(path: Path, *units: Sequence[Entry | Event]) -> Path:
 
 def _items(
     path: Path, *, name: str = "m-large", drops_refusals: bool = False
-) -> tuple[list[Item], Census]:
-    census = Census()
+) -> tuple[list[RecordedItem], ReplayCounts]:
+    census = ReplayCounts()
     with open_reader(path) as reader:
         items = RecordedItems(
             connection=reader,
@@ -58,7 +63,7 @@ def _items(
         return list(items), census
 
 
-def _kinds(attempts: Sequence[Attempt]) -> list[type[e.AttemptError] | None]:
+def _kinds(attempts: Sequence[RecordedAttempt]) -> list[type[e.AttemptError] | None]:
     return [a.error and type(a.error) for a in attempts]
 
 

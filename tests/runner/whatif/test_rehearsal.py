@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from runner.errors import UsageError
+from runner.estimate.what_if import WhatIf, run_what_if
 from runner.job import Stage
 from runner.options import RunOptions, options_from
 from runner.testing import ToyJob
-from runner.whatif.rehearsal import Rehearsal, rehearse
 from store.database import open_reader
 from store.events import Entry, Event, LimitObserved
 from store.log.sqlite import SqliteLog
@@ -46,7 +46,7 @@ def _done(number: int) -> list[Entry | Event]:
 
 def _rehearsed(
     path: Path, now: RunOptions, *more: Sequence[Entry | Event], then: RunOptions = THEN
-) -> Rehearsal:
+) -> WhatIf:
     """A run of two subjects with a verdict on each, played again."""
 
     async def write() -> None:
@@ -68,7 +68,7 @@ def _rehearsed(
     if not path.exists():
         asyncio.run(write())
     with open_reader(path) as reader:
-        return rehearse(reader, Judged(), then=then, now=now)
+        return run_what_if(reader, Judged(), then=then, now=now)
 
 
 def test_each_model_plays_itself(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_run_without_calls_cannot_be_played_again(tmp_path: Path) -> None:
         open_reader(tmp_path / "log.db") as reader,
         pytest.raises(UsageError, match="made no calls"),
     ):
-        rehearse(reader, Judged(), then=THEN, now=THEN)
+        run_what_if(reader, Judged(), then=THEN, now=THEN)
 
 
 def test_a_failure_that_is_unknown_to_this_code_is_an_error_of_the_server(

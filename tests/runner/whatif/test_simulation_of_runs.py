@@ -8,38 +8,46 @@ from itertools import chain, repeat
 import pytest
 
 from runner import errors as e
+from runner.estimate.simulation import (
+    CALL_S,
+    LearnedRateLimit,
+    RecordedAttempt,
+    RecordedItem,
+    RecordedTask,
+    ReplayedModel,
+    WhatIfOutcome,
+    what_if,
+)
+from runner.limits.adaptive_concurrency import START
 from runner.limits.limiter import Endpoint, Limits
-from runner.limits.slots import START
-from runner.limits.told import Quota, Told
-from runner.whatif.items import Attempt, FoundRate, Item, Trial
-from runner.whatif.simulation import CALL_S, Asked, Outcome, what_if
+from runner.limits.rate_limits import HeaderLimits, Quota
 
 STAGES = ("read", "ask", "sum")
 
 
 def _trial(
-    *attempts: Attempt, stage: str = "read", model: str = "m", worst: int = 0
-) -> Trial:
-    return Trial(stage=stage, model=model, attempts=attempts, worst_tokens=worst)
+    *attempts: RecordedAttempt, stage: str = "read", model: str = "m", worst: int = 0
+) -> RecordedTask:
+    return RecordedTask(stage=stage, model=model, attempts=attempts, worst_tokens=worst)
 
 
-def _took(seconds: float, **known: object) -> Attempt:
-    return Attempt(took_s=seconds, **known)  # type: ignore[arg-type]
+def _took(seconds: float, **known: object) -> RecordedAttempt:
+    return RecordedAttempt(took_s=seconds, **known)  # type: ignore[arg-type]
 
 
-def _failed(error: e.AttemptError, seconds: float = 0.01) -> Attempt:
-    return Attempt(took_s=seconds, error=error)
+def _failed(error: e.AttemptError, seconds: float = 0.01) -> RecordedAttempt:
+    return RecordedAttempt(took_s=seconds, error=error)
 
 
 def _asked(
-    items: Iterator[Item] | list[Item],
+    items: Iterator[RecordedItem] | list[RecordedItem],
     limits: Limits,
     *,
     model: str = "m",
     endpoint: Endpoint | None = None,
-    rate: FoundRate | None = None,
-) -> Asked:
-    return Asked(
+    rate: LearnedRateLimit | None = None,
+) -> ReplayedModel:
+    return ReplayedModel(
         model=model,
         stages=STAGES,
         limits=limits,
@@ -49,12 +57,12 @@ def _asked(
     )
 
 
-def _play(*asked: Asked) -> Outcome:
+def _play(*asked: ReplayedModel) -> WhatIfOutcome:
     return what_if(asked, deadline_s=3600)
 
 
 def test_one_call_at_a_time_takes_the_sum_of_all() -> None:
-    items = [Item(first=_trial(_took(0.5 + i))) for i in range(4)]
+    items = [RecordedItem(first=_trial(_took(0.5 + i))) for i in range(4)]
     found = _play(_asked(items, Limits(concurrency=1)))
     assert found.seconds == pytest.approx(0.5 + 1.5 + 2.5 + 3.5 + 4 * CALL_S)
     assert found.most_in_flight == 1
@@ -63,7 +71,7 @@ def test_one_call_at_a_time_takes_the_sum_of_all() -> None:
 
 def test_many_calls_take_their_share_of_the_slots() -> None:
     count, slots = 6_400, 64
-    items = [Item(first=_trial(_took(0.25)))] * count
+    items = [RecordedItem(first=_trial(_took(0.25)))] * count
     found = _play(_asked(items, Limits(concurrency=slots)))
     # the slow start from eight slots is part of it
     assert 1 <= found.seconds / (0.25 * count / slots) < 1.05
@@ -71,14 +79,14 @@ def test_many_calls_take_their_share_of_the_slots() -> None:
 
 
 def test_no_more_than_the_requests_a_minute_leave() -> None:
-    items = [Item(first=_trial(_took(0.05)))] * 500
+    items = [RecordedItem(first=_trial(_took(0.05)))] * 500
     found = _play(_asked(items, Limits(concurrency=64, rpm=600)))
     assert found.seconds == pytest.approx(50.0, rel=0.02)
 
 
 def test_no_more_than_the_tokens_a_minute_leave() -> None:
     call = _took(0.05, tokens_in=900, tokens_out=100)
-    items = [Item(first=_trial(call, worst=2_000))] * 300
+    items = [RecordedItem(first=_trial(call, worst=2_000))] * 300
     found = _play(_asked(items, Limits(concurrency=64, tpm=60_000)))
     assert found.seconds == pytest.approx(300.0, rel=0.05)
     assert found.models["m"].tokens_in == 270_000
@@ -86,14 +94,14 @@ def test_no_more_than_the_tokens_a_minute_leave() -> None:
 
 
 def test_limits_in_recorded_headers_hold() -> None:
-    told = Told(requests=Quota(per_minute=600))
-    items = [Item(first=_trial(_took(0.05, told=told)))] * 500
+    told = HeaderLimits(requests=Quota(per_minute=600))
+    items = [RecordedItem(first=_trial(_took(0.05, told=told)))] * 500
     found = _play(_asked(items, Limits(concurrency=64)))
     assert found.seconds == pytest.approx(50.0, rel=0.05)
 
 
 def test_follow_ups_leave_when_the_stage_before_has_ended() -> None:
-    item = Item(
+    item = RecordedItem(
         first=_trial(_took(1.0)),
         later=(
             _trial(_took(2.0), stage="ask"),
@@ -107,7 +115,7 @@ def test_follow_ups_leave_when_the_stage_before_has_ended() -> None:
 
 
 def test_a_judge_has_slots_of_its_own() -> None:
-    item = Item(
+    item = RecordedItem(
         first=_trial(_took(1.0)), later=(_trial(_took(1.0), stage="ask", model="j"),)
     )
     found = _play(
@@ -120,8 +128,8 @@ def test_a_judge_has_slots_of_its_own() -> None:
 
 def test_failures_come_again_and_the_task_fails_where_it_failed() -> None:
     error = e.ServerError("as recorded", retry_after_s=5.0)
-    good = Item(first=_trial(_failed(error), _took(1.0)))
-    bad = Item(first=_trial(_failed(error), _failed(error)))
+    good = RecordedItem(first=_trial(_failed(error), _took(1.0)))
+    bad = RecordedItem(first=_trial(_failed(error), _failed(error)))
     found = _play(_asked([good, bad], Limits(concurrency=8)))
     assert found.models["m"].calls == 4
     assert found.models["m"].answered == 1
@@ -130,15 +138,15 @@ def test_failures_come_again_and_the_task_fails_where_it_failed() -> None:
 
 
 def test_a_reply_that_was_asked_for_again_is_asked_for_again() -> None:
-    item = Item(first=_trial(_took(1.0), _took(2.0)))
+    item = RecordedItem(first=_trial(_took(1.0), _took(2.0)))
     found = _play(_asked([item], Limits(concurrency=8)))
     assert found.seconds == pytest.approx(3.0, abs=0.01)
     assert found.models["m"].answered == 2
 
 
 def test_a_ceiling_refuses_and_is_learned() -> None:
-    items = [Item(first=_trial(_took(0.05)))] * 6_000
-    rate = FoundRate(50.0, refused_s=0.002, tells=True)
+    items = [RecordedItem(first=_trial(_took(0.05)))] * 6_000
+    rate = LearnedRateLimit(50.0, refused_s=0.002, tells=True)
     found = _play(_asked(items, Limits(concurrency=64), rate=rate))
     sums = found.models["m"]
     assert sums.answered == 6_000
@@ -148,10 +156,10 @@ def test_a_ceiling_refuses_and_is_learned() -> None:
 
 def test_models_of_one_endpoint_share_its_rate() -> None:
     endpoint = Endpoint("both")
-    rate = FoundRate(50.0, refused_s=0.002, tells=True)
+    rate = LearnedRateLimit(50.0, refused_s=0.002, tells=True)
     asked = [
         _asked(
-            [Item(first=_trial(_took(0.05), model=model))] * 2_000,
+            [RecordedItem(first=_trial(_took(0.05), model=model))] * 2_000,
             Limits(concurrency=32),
             model=model,
             endpoint=endpoint,
@@ -163,7 +171,7 @@ def test_models_of_one_endpoint_share_its_rate() -> None:
 
 
 def test_the_engine_itself_has_a_pace() -> None:
-    items = [Item(first=_trial(_took(0.0001)))] * 3_000
+    items = [RecordedItem(first=_trial(_took(0.0001)))] * 3_000
     found = _play(_asked(items, Limits(concurrency=1_000)))
     assert found.seconds >= 3_000 * CALL_S
 
@@ -172,15 +180,15 @@ def test_items_are_taken_as_they_are_needed() -> None:
     taken = ended = 0
     most = 0
 
-    def items() -> Iterator[Item]:
+    def items() -> Iterator[RecordedItem]:
         nonlocal taken
         for _ in range(20_000):
             taken += 1
-            yield Item(
+            yield RecordedItem(
                 first=_trial(_took(0.1)), later=(_trial(_Counting(), stage="ask"),) * 3
             )
 
-    class _Counting(Attempt):
+    class _Counting(RecordedAttempt):
         """An attempt that notes when it is looked at for its end."""
 
         __slots__ = ()
@@ -204,7 +212,7 @@ def test_items_are_taken_as_they_are_needed() -> None:
 
 def test_a_plan_that_mixes_first_stages_is_played_in_its_order() -> None:
     items = [
-        Item(first=_trial(_took(0.01), stage=stage))
+        RecordedItem(first=_trial(_took(0.01), stage=stage))
         for stage in chain(*repeat(("read", "ask", "ask", "sum"), 200))
     ]
     found = _play(_asked(items, Limits(concurrency=8)))
@@ -213,7 +221,9 @@ def test_a_plan_that_mixes_first_stages_is_played_in_its_order() -> None:
 
 def test_an_endpoint_that_only_failed_is_given_up() -> None:
     broken = [_failed(e.ConnectionLost("as recorded"), 1.0)] * 8
-    found = _play(_asked([Item(first=_trial(*broken))] * 50, Limits(concurrency=8)))
+    found = _play(
+        _asked([RecordedItem(first=_trial(*broken))] * 50, Limits(concurrency=8))
+    )
     assert found.stopped is not None
     assert found.models["m"].answered == 0
 

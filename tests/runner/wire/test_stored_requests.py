@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from runner.request import (
+from runner.clients.wire_shared import skeleton
+from runner.messages import (
     ChatRequest,
     EmbedRequest,
     Message,
-    Part,
     Request,
     RerankRequest,
+    TextPart,
 )
-from runner.wire import skeleton
 from store.tables import unpack
 from tests.processes import siftlog
 
@@ -37,7 +37,8 @@ def _documented(kind: str) -> list[str]:
         (
             "chat",
             ChatRequest(
-                messages=(Message(role="user", parts=(Part(text="a"),)),), max_tokens=9
+                messages=(Message(role="user", parts=(TextPart(text="a"),)),),
+                max_tokens=9,
             ),
         ),
         ("`embed`", EmbedRequest(texts=("a",))),

@@ -7,17 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from runner.errors import MalformedReply
-from runner.reply import Reply, Usage
-from runner.request import ChatRequest, Message, Part, Schema
-from runner.wire import (
+from runner.clients.wire import (
     ANTHROPIC_MESSAGES,
-    Shape,
-    Structure,
+    MOST_BREAKPOINTS,
     decode_reply,
     encode_messages,
 )
-from runner.wire.anthropic import MOST_BREAKPOINTS
+from runner.clients.wire_shared import Shape, Structure
+from runner.errors import MalformedReply
+from runner.messages import ChatRequest, Message, Reply, Schema, TextPart, Usage
 
 
 def _body(**changed: object) -> bytes:
@@ -46,10 +44,13 @@ def test_a_request_has_its_system_text_apart_and_marks_where_parts_may_be_cached
 ):
     request = ChatRequest(
         messages=(
-            Message(role="system", parts=(Part(text='Say "yes".'),)),
+            Message(role="system", parts=(TextPart(text='Say "yes".'),)),
             Message(
                 role="user",
-                parts=(Part(text="A paper. ", cache=True), Part(text="A question?")),
+                parts=(
+                    TextPart(text="A paper. ", cache=True),
+                    TextPart(text="A question?"),
+                ),
             ),
         ),
         max_tokens=64,
@@ -79,7 +80,7 @@ def test_a_request_has_its_system_text_apart_and_marks_where_parts_may_be_cached
 
 
 def test_no_more_parts_are_marked_than_are_taken_and_those_are_the_last() -> None:
-    parts = tuple(Part(text=str(n), cache=True) for n in range(6))
+    parts = tuple(TextPart(text=str(n), cache=True) for n in range(6))
     request = ChatRequest(
         messages=(Message(role="user", parts=parts),), max_tokens=1, temperature=None
     )
@@ -151,7 +152,7 @@ SCHEMA = Schema(name="verdict", json='{"type":"object"}')
 def test_a_schema_is_put_as_a_format_as_a_tool_or_not_at_all(
     structure: Structure, form: dict[str, object]
 ) -> None:
-    said = (Message(role="user", parts=(Part(text="x"),)),)
+    said = (Message(role="user", parts=(TextPart(text="x"),)),)
     request = ChatRequest(messages=said, max_tokens=9, schema=SCHEMA)
     body = json.loads(encode_messages(request, "claude", Shape(structure=structure)))
     plain = replace(request, schema=None)

@@ -8,19 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.clients.wire import decode_reply
+from runner.clients.wire_openai import OPENAI_CHAT, encode_chat, encode_reply
+from runner.clients.wire_shared import CACHED_PARTS, Shape, Structure, skeleton
 from runner.errors import MalformedReply
-from runner.reply import Reply, Usage
-from runner.request import ChatRequest, Message, Part, Schema
-from runner.wire import (
-    CACHED_PARTS,
-    OPENAI_CHAT,
-    Shape,
-    Structure,
-    decode_reply,
-    encode_chat,
-    encode_reply,
-    skeleton,
-)
+from runner.messages import ChatRequest, Message, Reply, Schema, TextPart, Usage
 
 texts = st.text(st.characters(codec="utf-8"))
 any_texts = st.text()  # half surrogates too
@@ -37,7 +29,7 @@ requests = st.builds(
         st.builds(
             Message,
             role=st.sampled_from(["system", "user", "assistant"]),
-            parts=st.lists(st.builds(Part, text=texts), min_size=1).map(tuple),
+            parts=st.lists(st.builds(TextPart, text=texts), min_size=1).map(tuple),
         ),
         min_size=1,
     ).map(tuple),
@@ -126,9 +118,13 @@ def test_a_long_text_is_not_repeated_in_the_skeleton() -> None:
         {"temperature": None},
         {"temperature": 0.5},
         {"schema": Schema(name="s", json="{}")},
-        {"messages": (Message(role="system", parts=(Part(text="text"),)),)},
-        {"messages": (Message(role="user", parts=(Part(text="text "),)),)},
-        {"messages": (Message(role="user", parts=(Part(text="te"), Part(text="xt"))),)},
+        {"messages": (Message(role="system", parts=(TextPart(text="text"),)),)},
+        {"messages": (Message(role="user", parts=(TextPart(text="text "),)),)},
+        {
+            "messages": (
+                Message(role="user", parts=(TextPart(text="te"), TextPart(text="xt"))),
+            )
+        },
     ],
 )
 def test_the_request_hash_tells_any_two_requests_apart(
@@ -146,7 +142,7 @@ def test_a_cache_hint_does_not_change_what_is_asked() -> None:
     hinted = ask()
     hinted = replace(
         hinted,
-        messages=(Message(role="user", parts=(Part(text="text", cache=True),)),),
+        messages=(Message(role="user", parts=(TextPart(text="text", cache=True),)),),
     )
     assert skeleton(hinted, "m").sha256 == skeleton(ask("text"), "m").sha256
 
@@ -281,7 +277,7 @@ def ask(*parts: str, temperature: float | None = 0.0) -> ChatRequest:
     parts = parts or ("text",)
     return ChatRequest(
         messages=(
-            Message(role="user", parts=tuple(Part(text=part) for part in parts)),
+            Message(role="user", parts=tuple(TextPart(text=part) for part in parts)),
         ),
         max_tokens=10,
         temperature=temperature,

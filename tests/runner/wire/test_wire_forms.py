@@ -10,27 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.clients.usage import MOST_TOKENS
+from runner.clients.wire import FORMS, OPENAI_EMBEDDINGS, decode_reply, encode_answer
+from runner.clients.wire import RERANK as RERANK_FORM
+from runner.clients.wire_openai import OPENAI_CHAT
+from runner.clients.wire_shared import skeleton
 from runner.errors import MalformedReply
-from runner.reply import AnyReply, Ranked, Ranking, Reply, Usage, Vectors
-from runner.request import (
+from runner.messages import (
+    AnyReply,
     ChatRequest,
     EmbedRequest,
     Message,
-    Part,
+    RankedDocument,
+    Ranking,
+    Reply,
     Request,
     RerankRequest,
     Schema,
+    TextPart,
+    Usage,
+    Vectors,
 )
-from runner.wire import (
-    FORMS,
-    MOST_TOKENS,
-    OPENAI_CHAT,
-    OPENAI_EMBEDDINGS,
-    decode_reply,
-    encode_answer,
-    skeleton,
-)
-from runner.wire import RERANK as RERANK_FORM
 
 texts = st.text(st.characters(codec="utf-8"))
 usages = st.none() | st.builds(
@@ -45,7 +45,7 @@ replies = (
         Ranking,
         results=st.lists(
             st.builds(
-                Ranked,
+                RankedDocument,
                 index=st.integers(0, 99),
                 score=st.floats(allow_nan=False, allow_infinity=False),
             )
@@ -80,7 +80,7 @@ def test_an_unknown_form_says_what_to_do() -> None:
 EMBED = EmbedRequest(texts=("a", "b", "a"))
 RERANK = RerankRequest(query="q", documents=("a", "b"))
 CHAT = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="a"), Part(text="b"))),),
+    messages=(Message(role="user", parts=(TextPart(text="a"), TextPart(text="b"))),),
     max_tokens=10,
     schema=Schema(name="s", json="{}"),
 )

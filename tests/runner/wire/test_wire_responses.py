@@ -17,16 +17,10 @@ from openai.types.responses.response_create_params import (
 from pydantic import TypeAdapter
 
 from runner import errors as e
-from runner.parameters import Parameters
-from runner.reply import Reply
-from runner.request import ChatRequest, Message, Part, Schema
-from runner.wire import (
-    OPENAI_RESPONSES,
-    Shape,
-    Structure,
-    decode_reply,
-    encode_responses,
-)
+from runner.clients.wire import decode_reply
+from runner.clients.wire_openai import OPENAI_RESPONSES, encode_responses
+from runner.clients.wire_shared import Shape, Structure
+from runner.messages import ChatRequest, Message, Parameters, Reply, Schema, TextPart
 from tests.runner.wire.test_wire_chat import requests
 from tests.wire_forms import (
     REASONING_ITEM,
@@ -88,8 +82,8 @@ def test_a_request_is_one_that_openais_library_would_send(
 
 ASKED = ChatRequest(
     messages=(
-        Message(role="system", parts=(Part(text="Be brief."),)),
-        Message(role="user", parts=(Part(text="Which?"),)),
+        Message(role="system", parts=(TextPart(text="Be brief."),)),
+        Message(role="user", parts=(TextPart(text="Which?"),)),
     ),
     max_tokens=16,
     schema=Schema(name="s", json="{}"),

@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import MalformedReply
-from runner.reply import Reply, Usage
-from runner.wire import (
+from runner.clients.usage import MOST_TOKENS, usage_in
+from runner.clients.wire import (
     ANTHROPIC_MESSAGES,
     FORMS,
-    OPENAI_CHAT,
     OPENAI_EMBEDDINGS,
     RERANK,
     decode_reply,
-    usage_in,
 )
-from runner.wire.usage import MOST_TOKENS
+from runner.clients.wire_openai import OPENAI_CHAT
+from runner.errors import MalformedReply
+from runner.messages import Reply, Usage
 from store.served import ServedBy, served_in, with_headers
 
 

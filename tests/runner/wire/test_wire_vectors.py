@@ -10,15 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import MalformedReply
-from runner.reply import Ranked, Ranking, Usage, Vectors
-from runner.request import EmbedRequest, RerankRequest
-from runner.wire import (
+from runner.clients.wire import (
     OPENAI_EMBEDDINGS,
     RERANK,
     decode_reply,
     encode_embed,
     encode_rerank,
+)
+from runner.errors import MalformedReply
+from runner.messages import (
+    EmbedRequest,
+    RankedDocument,
+    Ranking,
+    RerankRequest,
+    Usage,
+    Vectors,
 )
 
 texts = st.text(st.characters(codec="utf-8"))
@@ -145,7 +151,10 @@ def test_a_ranking_comes_with_the_tokens_that_were_counted_if_any(
 ) -> None:
     found = decode_reply(RERANK, f'{{"id":"x",{RESULTS}{rest}}}'.encode())
     assert found == Ranking(
-        results=(Ranked(index=1, score=0.9), Ranked(index=0, score=0.0)),
+        results=(
+            RankedDocument(index=1, score=0.9),
+            RankedDocument(index=0, score=0.0),
+        ),
         usage=None if tokens is None else Usage(tokens_in=tokens, tokens_out=0),
     )
 

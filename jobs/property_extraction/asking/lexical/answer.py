@@ -15,7 +15,7 @@ from jobs.property_extraction.asking.lexical.names import chosen, verified
 from jobs.property_extraction.asking.lexical.quotes import requoted
 from jobs.property_extraction.asking.lexical.values import extracted
 from jobs.property_extraction.parsing.extraction import OTHER
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 
 
 def baseline(request: ChatRequest) -> str:

@@ -19,7 +19,7 @@ from jobs.review_benchmark.extracting.cutting.entries import (
     study_name,
 )
 from jobs.source.document import Document
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 
 _CITATION: Final = re.compile(
     r"(?:\*\s*)?(?P<authors>[^.]+)\.\s+(?P<title>.+?)[.?!]\s+"

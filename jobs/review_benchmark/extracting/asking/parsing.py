@@ -19,8 +19,8 @@ from jobs.review_benchmark.extracting.asking.answers import (
 )
 from jobs.review_benchmark.extracting.cutting.sections import Section
 from jobs.review_benchmark.review import PICO, Pico
-from runner.faults import guarded
-from runner.reply import ParseFailure, Reply
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
 
 _META = ("cochrane_id", "title", "research_question")
 _YEARS = 2

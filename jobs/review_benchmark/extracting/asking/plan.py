@@ -16,15 +16,11 @@ from jobs.review_benchmark.extracting.asking import request as asking
 from jobs.review_benchmark.extracting.asking.answers import Places
 from jobs.review_benchmark.extracting.asking.context import carrying
 from jobs.review_benchmark.extracting.cutting.entries import chunks, entries
-from jobs.review_benchmark.extracting.cutting.sections import (
-    Section,
-    Sections,
-    lines,
-)
+from jobs.review_benchmark.extracting.cutting.sections import Section, Sections, lines
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.source.document import Document, Span
-from runner.request import ChatRequest
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import ChatRequest
 
 
 def plan(extract: Extract) -> Iterator[TaskSpec]:

@@ -17,8 +17,8 @@ from jobs.review_benchmark.extracting.cutting.sections import (
 )
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.source.document import Document, Span
-from runner.request import ChatRequest, Schema
-from runner.task import Task
+from runner.job import Task
+from runner.messages import ChatRequest, Schema
 
 META: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
 """The sections that a review's record is read from."""

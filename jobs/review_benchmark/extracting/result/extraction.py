@@ -7,17 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from jobs.review_benchmark.extracting.asking import parsing
-from jobs.review_benchmark.extracting.asking.answers import (
-    Meta,
-    Reference,
-    References,
-)
+from jobs.review_benchmark.extracting.asking.answers import Meta, Reference, References
 from jobs.review_benchmark.extracting.asking.context import carried
-from jobs.review_benchmark.extracting.asking.plan import (
-    follow_up,
-    plan,
-    sections_of,
-)
+from jobs.review_benchmark.extracting.asking.plan import follow_up, plan, sections_of
 from jobs.review_benchmark.extracting.checking.database import other_titles
 from jobs.review_benchmark.extracting.checking.flags import Flag
 from jobs.review_benchmark.extracting.checking.grounds import Grounds
@@ -29,16 +21,12 @@ from jobs.review_benchmark.extracting.checking.record import (
 )
 from jobs.review_benchmark.extracting.checking.references import Checked, Checker
 from jobs.review_benchmark.extracting.cutting.entries import entries
-from jobs.review_benchmark.extracting.cutting.sections import (
-    NEEDED,
-    Section,
-    Sections,
-)
+from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.review import Review
 from jobs.source.document import Span
-from runner.reply import ParseFailure
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import ParseFailure
 
 Status: TypeAlias = Literal["accepted", "needs review", "incomplete"]
 

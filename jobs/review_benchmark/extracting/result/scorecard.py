@@ -19,9 +19,8 @@ from jobs.review_benchmark.identity import MATCHING
 from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
 from jobs.slugs import slugs
-from runner.job import Answers
+from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
-from runner.task import Answer
 
 HEADLINE: Final = "references.grounded"
 

@@ -22,8 +22,16 @@ from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.evidence_retrieval.reading import read_assess, read_embed, read_rerank
 from jobs.hashed import BUCKETS
 from jobs.tokens import tokens
-from runner.reply import Ranking, Reply, Vectors
-from runner.request import ChatRequest, EmbedRequest, Message, Part, RerankRequest
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Ranking,
+    Reply,
+    RerankRequest,
+    TextPart,
+    Vectors,
+)
 from tests.jobs.evidence_retrieval.asked import data, task
 
 POOL = ("cannot sleep at night", "i feel sad sad", "sleep is bad", "fine")
@@ -115,7 +123,7 @@ def test_vectors_have_length_one_whatever_the_text() -> None:
 
 
 def test_a_chat_that_is_not_this_jobs_has_an_answer_too() -> None:
-    message = Message(role="user", parts=(Part(text="Hello <a-00000000>\n there"),))
+    message = Message(role="user", parts=(TextPart(text="Hello <a-00000000>\n there"),))
     reply = baseline(ChatRequest(messages=(message,), max_tokens=5))
     assert reply == '{"sentences": [], "evidence_probability": 0}'
 

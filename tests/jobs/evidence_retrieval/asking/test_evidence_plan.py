@@ -20,9 +20,9 @@ from jobs.evidence_retrieval.parsing.values import (
 )
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.reading import STAGES, read_assess
-from runner.estimating.tokens import prompt_tokens
-from runner.reply import ParseFailure, Ranking, Reply, Vectors
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ParseFailure, Ranking, Reply, Vectors
+from runner.money.tokens import prompt_tokens
 from tests.jobs.evidence_retrieval.asked import BARE, answered, data, reason, task
 from tests.jobs.evidence_retrieval.asked import task_of as of
 

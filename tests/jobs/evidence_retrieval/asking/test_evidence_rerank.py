@@ -15,8 +15,8 @@ from jobs.evidence_retrieval.asking.plan import follow_up, plan
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.parsing.values import Ordering
 from jobs.evidence_retrieval.reading import read_rerank
-from runner.reply import Reply
-from runner.task import Task, TaskSpec
+from runner.job import Task, TaskSpec
+from runner.messages import Reply
 from tests.jobs.evidence_retrieval.asked import answered, data, reason, task
 from tests.jobs.evidence_retrieval.asked import task_of as of
 

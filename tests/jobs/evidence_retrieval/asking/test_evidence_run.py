@@ -17,17 +17,15 @@ from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings as JobSettings
 from runner import errors as e
 from runner.clients.client import Call
-from runner.clients.function import FunctionClient
+from runner.clients.offline import FunctionClient
+from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
-from runner.engine.growth import Growth, Start
-from runner.engine.parts import Parts
+from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
-from runner.job import Job
+from runner.job import Answer, Job, Task, TaskSpec
 from runner.limits.limiter import Endpoint, Limits
+from runner.messages import AnyReply, Reply, Request
 from runner.plan import Roles
-from runner.reply import AnyReply, Reply
-from runner.request import Request
-from runner.task import Answer, Task, TaskSpec
 from runner.testing import LoopClock, run_virtual
 from store.events import AttemptsAbandoned
 from store.testing import MemoryLog
@@ -100,16 +98,16 @@ class Run:
             )
             for model in self.roles.all_models
         ]
-        growth = Growth(
+        growth = Planner(
             job=job,
             dataset=self.dataset,
             log=self.log,
             roles=self.roles,
-            start=Start(planning=await self.log.planning(), must_catch_up=False),
+            start=PlanStart(planning=await self.log.planning(), must_catch_up=False),
         )
         client = FunctionClient(self.answer)
         return Driver(
-            Parts(
+            EngineConfig(
                 job=job,
                 dataset=self.dataset,
                 log=self.log,

@@ -22,9 +22,9 @@ from jobs.evidence_retrieval.importing.sheet import given_sheet
 from jobs.evidence_retrieval.inputs.load import SAMPLE, load
 from jobs.evidence_retrieval.settings import Settings
 from jobs.testing import MemoryAnswers
-from runner.reply import Reply
+from runner.job import Answer
+from runner.messages import Reply
 from runner.scorecard import Finding
-from runner.task import Answer
 from tests.processes import siftlog
 
 PLANTED: Mapping[str, tuple[str, str]] = {

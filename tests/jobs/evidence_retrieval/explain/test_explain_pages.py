@@ -25,7 +25,7 @@ from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import Settings
 from runner.errors import UsageError
-from runner.reply import Reply
+from runner.messages import Reply
 from store.printable import printable
 from tests.jobs.evidence_retrieval.asked import data
 from tests.jobs.evidence_retrieval.world import answers

@@ -20,10 +20,9 @@ from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.gate import STATES
 from jobs.testing import MemoryAnswers
-from runner.reply import AnyReply, Reply
-from runner.request import ChatRequest
-from runner.task import Answer, Task
-from runner.wire import skeleton
+from runner.clients.wire_shared import skeleton
+from runner.job import Answer, Task
+from runner.messages import AnyReply, ChatRequest, Reply
 from tests.jobs.evidence_retrieval.asked import BARE, data
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
 

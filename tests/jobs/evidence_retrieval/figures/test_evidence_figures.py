@@ -17,18 +17,19 @@ from jobs.figures.models import MOST_MODELS
 from jobs.metrics.calibration import reliability
 from jobs.metrics.classification import curve
 from jobs.report.figures import write
-from runner.figure import (
+from runner.scorecard import (
     Bars,
     Figure,
     Histogram,
-    Line,
+    LineSeries,
     Mark,
+    Metric,
     Panel,
     Points,
-    Rule,
+    ReferenceLine,
+    Scorecard,
     Stack,
 )
-from runner.scorecard import Metric, Scorecard
 from tests.jobs.evidence_retrieval.sheets import (
     MODEL,
     dataset,
@@ -144,11 +145,11 @@ def test_a_small_curve_has_every_point_of_the_roc() -> None:
     card = score(dataset(boot_b=20), small_sheet(keys, y=y, prob=p))
     drawn = {figure.name: figure.panels[0] for figure in card.figures}
     points = curve(np.array(y), np.array(p))
-    line = one(drawn["roc"], Line)
+    line = one(drawn["roc"], LineSeries)
     assert line.x == tuple(points.fpr.tolist())
     assert line.y == tuple(points.tpr.tolist())
     # each precision is drawn up to the recall that it is reached at
-    steps = one(drawn["precision-recall"], Line)
+    steps = one(drawn["precision-recall"], LineSeries)
     assert steps.steps
     assert steps.x == tuple(points.tpr.tolist())
     assert steps.y[:-1] == tuple(points.precision[1:].tolist())
@@ -160,7 +161,7 @@ def test_a_small_curve_has_every_point_of_the_roc() -> None:
 def test_operating_points_lie_on_the_curves(figures: dict[str, Figure]) -> None:
     (panel,) = figures["roc"].panels
     for series in (0, 1):
-        line, points = one(panel, Line, series), one(panel, Points, series)
+        line, points = one(panel, LineSeries, series), one(panel, Points, series)
         assert points.y == pytest.approx(
             np.interp(floats(points.x), floats(line.x), floats(line.y)), abs=0.003
         )
@@ -178,12 +179,14 @@ def test_precision_and_its_chance_are_those_of_the_tables(
     card: Scorecard, figures: dict[str, Figure]
 ) -> None:
     (panel,) = figures["precision-recall"].panels
-    (rule,) = marks(panel, Rule)  # one, since both models have answered everything
+    (rule,) = marks(
+        panel, ReferenceLine
+    )  # one, since both models have answered everything
     assert rule.at == pytest.approx(1379 / 14_770)
     points = one(panel, Points)
     assert points.y[2] == known(card)["alert_precision"].value
     assert points.x[1] == known(card)["screening_sensitivity"].value
-    assert one(panel, Line).label == f"AUPRC 0.543: {MODEL}"
+    assert one(panel, LineSeries).label == f"AUPRC 0.543: {MODEL}"
 
 
 def test_each_model_has_its_calibration_with_its_counts_below(
@@ -261,7 +264,7 @@ def test_the_last_risk_is_the_error_of_all_decisions(
     figures: dict[str, Figure],
 ) -> None:
     (panel,) = figures["risk-coverage"].panels
-    line = one(panel, Line)
+    line = one(panel, LineSeries)
     assert line.x[-1] == 1.0
     assert line.y[-1] == pytest.approx((3843 + 428) / 14_770)
 
@@ -317,7 +320,7 @@ def test_only_the_first_models_are_drawn_and_the_caption_says_so() -> None:
             series_of(mark)
             for panel in figure.panels
             for mark in panel.marks
-            if not isinstance(mark, Rule)
+            if not isinstance(mark, ReferenceLine)
         }
         assert series == set(range(MOST_MODELS))
 

@@ -19,9 +19,9 @@ from jobs.evidence_retrieval.importing.given import (
     united,
 )
 from jobs.evidence_retrieval.settings import Settings
-from runner.reply import ParseFailure, Reply
+from runner.job import Task
+from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
-from runner.task import Task
 
 uids = st.lists(st.text(max_size=5), max_size=4).map(tuple)
 shares = st.floats(0, 1)

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.evidence_retrieval.measuring.block import block_of
 from jobs.evidence_retrieval.scoring import score
-from runner.records.scoring import _write_files
+from runner.score.scoring import _write_files
 from tests.jobs.evidence_retrieval.sheets import dataset, recorded_sheet, settings
 
 pytestmark = pytest.mark.realdata

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.parsing.assess import parse_assess, parse_assessments
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.jobs.evidence_retrieval.asked import reason
 
 N = 5

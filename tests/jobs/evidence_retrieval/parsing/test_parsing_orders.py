@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.parsing.endpoint import parse_scores
 from jobs.evidence_retrieval.parsing.rerank import parse_rerank
-from jobs.evidence_retrieval.parsing.values import (
-    EndpointScores,
-    Ordering,
-    PostVectors,
-)
+from jobs.evidence_retrieval.parsing.values import EndpointScores, Ordering, PostVectors
 from jobs.evidence_retrieval.parsing.vectors import parse_vectors
-from runner.reply import Ranked, Ranking, Reply, Vectors
+from runner.messages import RankedDocument, Ranking, Reply, Vectors
 from tests.jobs.evidence_retrieval.asked import reason
 
 
@@ -130,7 +126,7 @@ def test_vectors_recorded_with_a_broken_length() -> None:
 
 
 def scores(*pairs: tuple[int, float], n: int = 3) -> Any:
-    results = tuple(Ranked(index=index, score=score) for index, score in pairs)
+    results = tuple(RankedDocument(index=index, score=score) for index, score in pairs)
     return parse_scores(Ranking(results=results), n)
 
 

@@ -14,19 +14,13 @@ from typing import Any
 import pytest
 
 from jobs.evidence_retrieval.inputs.load import SAMPLE, load, with_sample
-from jobs.evidence_retrieval.parsing.values import (
-    Assessment,
-    Ordering,
-    PostAssessment,
-)
+from jobs.evidence_retrieval.parsing.values import Assessment, Ordering, PostAssessment
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.settings import Settings
-from runner.clients.client import Call
-from runner.clients.options import ClientOptions
-from runner.clients.recorded import open_recorded
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest
-from runner.task import Task
+from runner.clients.client import Call, ClientOptions
+from runner.clients.offline import open_recorded
+from runner.job import Task
+from runner.messages import ChatRequest, ParseFailure, Reply
 
 MODEL = "rowan-8b"
 FILE = SAMPLE / "replies" / f"{MODEL}.jsonl"

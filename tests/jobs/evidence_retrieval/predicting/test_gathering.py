@@ -10,8 +10,8 @@ import pytest
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting.gathering import gather
 from jobs.testing import MemoryAnswers
-from runner.reply import AnyReply, Reply, Vectors
-from runner.task import Task
+from runner.job import Task
+from runner.messages import AnyReply, Reply, Vectors
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
 
 PLAIN = (Config(name="c", rerank="assess"),)

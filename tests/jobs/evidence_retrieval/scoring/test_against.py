@@ -20,8 +20,8 @@ from jobs.evidence_retrieval.scoring.against import written
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.verification.verification import COLUMNS
 from runner.errors import DatasetError, UsageError
-from runner.records.render import csv_lines
-from runner.scorecard import Row, Scorecard
+from runner.score.render import csv_lines
+from runner.scorecard import Scorecard, StreamedRow
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, recorded_sheet
 
 
@@ -142,7 +142,7 @@ def test_the_rows_are_those_of_the_files(full: Sheet) -> None:
     card = score(data, full)
     cells: dict[str, list[tuple[Any, ...]]] = {}
     for detail in card.details:
-        if isinstance(detail, Row):
+        if isinstance(detail, StreamedRow):
             cells.setdefault(detail.table, []).append(detail.cells)
     columns = {table.name: table.columns for table in card.tables}
     read = [

@@ -14,10 +14,9 @@ from jobs.evidence_retrieval.predicting.questions import queries
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Sheet
 from jobs.evidence_retrieval.scoring import Verdicts
 from jobs.testing import MemoryAnswers
-from runner.job import Answers
-from runner.reply import AnyReply, Reply
+from runner.job import Answers, Task
+from runner.messages import AnyReply, Reply
 from runner.scorecard import Verdict
-from runner.task import Task
 from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
 
 PLAIN = (Config(name="c", rerank="assess"),)

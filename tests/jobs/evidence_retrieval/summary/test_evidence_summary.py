@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings
-from runner.cli.folding import folded
+from runner.cli.console import fold_text
 from runner.scorecard import Finding
 from tests.jobs.evidence_retrieval.world import answers, dataset
 
@@ -29,7 +29,7 @@ def sheet(world: Dataset) -> Sheet:
 
 def test_rows_stay_rows_in_eighty_columns(world: Dataset, sheet: Sheet) -> None:
     text = score(world, sheet).summary
-    lines = folded(text, 80).splitlines()
+    lines = fold_text(text, 80).splitlines()
     assert max(map(len, text.splitlines())) > 80
     assert max(map(len, lines)) <= 80
     baselines = lines.index("Over trivial baselines:")

@@ -12,9 +12,8 @@ from jobs.property_extraction.inputs.papers import Papers, read_papers
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import Settings
-from runner.reply import Reply
-from runner.request import ChatRequest
-from runner.task import Answer, Task, TaskSpec
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ChatRequest, Reply
 
 TRUE_VALUE = "7.7777"
 """A value of the truth, which no prompt may hold."""

@@ -22,13 +22,8 @@ from jobs.property_extraction.grounding.quote import Level, Paper, ground
 from jobs.property_extraction.inputs.candidates import Pair
 from jobs.property_extraction.parsing.extraction import parse_extraction
 from jobs.property_extraction.parsing.verdict import parse_choice, parse_verdict
-from runner.reply import Reply
-from runner.request import ChatRequest
-from tests.jobs.property_extraction.asking.property_runs import (
-    dataset,
-    task,
-    verifying,
-)
+from runner.messages import ChatRequest, Reply
+from tests.jobs.property_extraction.asking.property_runs import dataset, task, verifying
 
 TEXT = (
     "Properties of Lu5Os9Sb4\n\nWe obtain a Debye temperature of 214(3) K from heat "

@@ -8,7 +8,7 @@ from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.plan import follow_up, plan, wanted
 from jobs.property_extraction.inputs.candidates import Pair
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 from tests.jobs.property_extraction.asking.property_runs import (
     answer,
     dataset,

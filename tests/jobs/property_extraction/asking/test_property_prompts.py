@@ -16,7 +16,7 @@ from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.lexical.answer import baseline
 from jobs.property_extraction.asking.plan import plan
 from jobs.property_extraction.inputs.candidates import Pair
-from runner.request import ChatRequest
+from runner.messages import ChatRequest
 from tests.jobs.property_extraction.asking.property_runs import (
     RUBRIC,
     TRUE_VALUE,

@@ -7,7 +7,7 @@ from typing import TypeVar
 from jobs.property_extraction.figures import Gallery
 from jobs.property_extraction.figures.properties import MOST_ROWS
 from jobs.property_extraction.measuring.results import Results
-from runner.figure import Bars, Figure, Mark, Points, Stack
+from runner.scorecard import Bars, Figure, Mark, Points, Stack
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     STATED,

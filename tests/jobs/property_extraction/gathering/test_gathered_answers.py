@@ -28,9 +28,8 @@ from jobs.property_extraction.row import Prediction
 from jobs.property_extraction.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
-from runner.job import ImportedAnswer
-from runner.reply import Reply
-from runner.task import Task, TaskSpec
+from runner.job import ImportedAnswer, Task, TaskSpec
+from runner.messages import Reply
 from tests.jobs.property_extraction.asking.property_runs import dataset
 
 PARAGRAPH = "The energy gap of the compound is 1.02 meV at zero field, we find.\n\n"

@@ -15,8 +15,8 @@ from jobs.property_extraction.inputs.predictions import (
     read_predictions,
 )
 from runner.errors import DatasetError
-from runner.records.render import as_meant, harmless
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
+from runner.score.render import as_meant, harmless
 from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
 COLUMNS = ("refno", "property_name", "value_string", "units")

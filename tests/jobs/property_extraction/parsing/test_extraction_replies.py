@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.parsing.extraction import MOST_ROWS, parse_extraction
 from jobs.property_extraction.parsing.units import is_unit
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 ROW = {"property": "Tc", "value": "2.8", "unit": "K", "quote": "Tc = 2.8 K"}
 FOUND = Found(name="Tc", value="2.8", unit="K", quote="Tc = 2.8 K")

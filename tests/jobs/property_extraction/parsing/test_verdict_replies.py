@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 
 from jobs.property_extraction.answered import Choice, Requoted, Verdict
 from jobs.property_extraction.parsing.requote import parse_requote
-from jobs.property_extraction.parsing.verdict import (
-    letter,
-    parse_choice,
-    parse_verdict,
-)
-from runner.reply import ParseFailure, Reply
+from jobs.property_extraction.parsing.verdict import letter, parse_choice, parse_verdict
+from runner.messages import ParseFailure, Reply
 
 TARGETS = ("Tc onset", "Tc zero", "B")
 

@@ -9,13 +9,8 @@ import pytest
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.scoring import score
 from jobs.property_extraction.settings import PROFILES, Settings
-from runner.scorecard import Row, Scorecard
-from tests.jobs.property_extraction.scored_rows import (
-    RUBRIC,
-    STATED,
-    TRUTH,
-    RowAnswers,
-)
+from runner.scorecard import Scorecard, StreamedRow
+from tests.jobs.property_extraction.scored_rows import RUBRIC, STATED, TRUTH, RowAnswers
 
 COLUMNS = {
     "score_pr_matches": "refno property_name status pred_value gt_value",
@@ -88,7 +83,7 @@ def test_the_rows_that_count_come_by_paper_name_and_status() -> None:
     rows = [
         own.cells[:3]
         for own in card().details
-        if isinstance(own, Row) and own.table == "score_pr_rows"
+        if isinstance(own, StreamedRow) and own.table == "score_pr_rows"
     ]
     assert rows == [
         ("P1", "Hc2", "FP"),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobs.property_extraction.scoring.verdicts import Verdicts
-from runner.reply import Reply
+from runner.job import Answer, Task
+from runner.messages import Reply
 from runner.scorecard import Verdict
-from runner.task import Answer, Task
 from tests.jobs.property_extraction.scored_rows import (
     ALIAS,
     STATED,

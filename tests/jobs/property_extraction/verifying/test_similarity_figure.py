@@ -6,7 +6,7 @@ from jobs.property_extraction.aliases.verdicts import Verdict, majority
 from jobs.property_extraction.inputs.candidates import Pair
 from jobs.property_extraction.verifying.figures import Gallery
 from jobs.property_extraction.verifying.verification import Verification
-from runner.figure import Stack
+from runner.scorecard import Stack
 
 
 def verification(*pairs: tuple[float | None, bool | None]) -> Verification:

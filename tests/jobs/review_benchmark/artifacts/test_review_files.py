@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from jobs.review_benchmark.artifacts.naming import Places
 from jobs.review_benchmark.inputs.truth import read_review
 from jobs.review_benchmark.scoring import score
-from runner.figure import Rule
-from runner.records.scoring import _inside, write_files
-from runner.scorecard import Row, Scorecard
+from runner.score.scoring import _inside, write_files
+from runner.scorecard import ReferenceLine, Scorecard, StreamedRow
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (
     CALM,
@@ -48,7 +47,9 @@ def documents(card: Scorecard) -> dict[str, Any]:
 def rows(card: Scorecard, table: str) -> list[dict[str, Any]]:
     (declared,) = (own for own in card.tables if own.name == table)
     cells = declared.rows or [
-        own.cells for own in card.details if isinstance(own, Row) and own.table == table
+        own.cells
+        for own in card.details
+        if isinstance(own, StreamedRow) and own.table == table
     ]
     return [dict(zip(declared.columns, each, strict=True)) for each in cells]
 
@@ -136,7 +137,9 @@ def test_a_result_of_an_import_names_no_threshold_of_ours() -> None:
     (figure,) = (own for own in card.figures if own.name == "threshold")
     assert "Dashed" not in figure.caption
     assert not any(
-        isinstance(mark, Rule) for panel in figure.panels for mark in panel.marks
+        isinstance(mark, ReferenceLine)
+        for panel in figure.panels
+        for mark in panel.marks
     )
 
 

@@ -20,9 +20,8 @@ from jobs.review_benchmark.parsing.vector import parse_vector
 from jobs.review_benchmark.reading import STAGES
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
-from runner.reply import ParseFailure, Vectors
-from runner.request import ChatRequest, EmbedRequest
-from runner.task import TaskSpec
+from runner.job import TaskSpec
+from runner.messages import ChatRequest, EmbedRequest, ParseFailure, Vectors
 from tests.jobs.review_benchmark.small_review import REVIEW, task
 
 OTHERS = tuple(

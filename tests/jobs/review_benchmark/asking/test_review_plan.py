@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.asking.plan import (
-    conclusion,
-    follow_up,
-    plan,
-    wanted,
-)
+from jobs.review_benchmark.asking.plan import conclusion, follow_up, plan, wanted
 from jobs.review_benchmark.asking.request import carried
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
 from tests.jobs.review_benchmark.small_review import REVIEW, answer, data, stocked
 
 

@@ -23,8 +23,7 @@ from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.review import Pico, Review, TruthPaper
 from jobs.review_benchmark.search.query import expression
 from jobs.review_benchmark.settings import ENDS, Settings
-from runner.reply import ParseFailure, Reply
-from runner.request import ChatRequest
+from runner.messages import ChatRequest, ParseFailure, Reply
 from tests.jobs.review_benchmark.small_review import REVIEW
 
 PAPER = Paper(

@@ -11,7 +11,7 @@ import pytest
 from jobs.review_benchmark.explain.selection import selections
 from jobs.review_benchmark.job import job
 from runner.errors import UsageError
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (
     CALM,

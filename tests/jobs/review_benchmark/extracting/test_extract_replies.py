@@ -15,7 +15,7 @@ from jobs.review_benchmark.extracting.asking.parsing import (
     parse_references,
 )
 from jobs.review_benchmark.review import Pico
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),

@@ -19,8 +19,8 @@ from jobs.review_benchmark.job import job
 from jobs.review_benchmark.review import Pico, Review, TruthPaper
 from jobs.review_benchmark.settings import Settings
 from jobs.testing import MemoryAnswers
+from runner.job import Task
 from runner.scorecard import Scorecard
-from runner.task import Task
 
 SAMPLE = Path(jobs.__file__).parent / "review_benchmark" / "sample" / "extraction"
 

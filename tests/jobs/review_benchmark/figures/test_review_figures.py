@@ -12,7 +12,7 @@ from jobs.review_benchmark.figures.curves import MOST_POINTS, thinned
 from jobs.review_benchmark.figures.losses import IMPORTED, OWN
 from jobs.review_benchmark.measuring.lost import LOST_AT
 from jobs.review_benchmark.scoring import score
-from runner.figure import Figure, Line, Points, Stack
+from runner.scorecard import Figure, LineSeries, Points, Stack
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (
     CALM,
@@ -82,10 +82,12 @@ def test_an_import_tells_of_fewer_steps() -> None:
 
 def test_curves_end_at_what_was_measured(figures: dict[str, Figure]) -> None:
     (panel,) = figures["retrieval"].panels
-    first = next(mark for mark in panel.marks if isinstance(mark, Line))
+    first = next(mark for mark in panel.marks if isinstance(mark, LineSeries))
     assert (first.x[0], first.y[0]) == (0, 0.0)
     assert first.y[-1] == pytest.approx((1.0 + 3 / 7) / 2)
-    lines = [m for m in figures["threshold"].panels[0].marks if isinstance(m, Line)]
+    lines = [
+        m for m in figures["threshold"].panels[0].marks if isinstance(m, LineSeries)
+    ]
     assert [line.label for line in lines] == ["recall", "precision"]
     # a value holds below its score down to the next one, and is not drawn sloping there
     assert lines[0].x == (4.0, 1.5)

@@ -8,7 +8,7 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.scoring import score
 from jobs.review_benchmark.settings import Settings
-from runner.figure import Line
+from runner.scorecard import LineSeries
 from tests.jobs.review_benchmark.agents import imported
 from tests.jobs.review_benchmark.small_review import REVIEW
 
@@ -25,7 +25,7 @@ def test_pairs_step_down_at_each_similarity() -> None:
     dataset = Dataset(settings=Settings(boot_b=0), reviews=reviews)
     figures = {own.name: own for own in score(dataset, imported(*results)).figures}
     (panel,) = figures["verdicts"].panels
-    matched, mismatched = (mark for mark in panel.marks if isinstance(mark, Line))
+    matched, mismatched = (mark for mark in panel.marks if isinstance(mark, LineSeries))
     assert (matched.label, mismatched.label) == ("matched (3)", "mismatched (6)")
     # CD3 has nothing in common with its own authors, and all with those of CD1
     assert (matched.x, matched.y) == ((0.0, 0.0, 1.0), (1.0, 1 - 1 / 3, 0.0))

@@ -14,8 +14,8 @@ from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.gathering.compared import Truths, compared
 from jobs.review_benchmark.rebuilt import Concluded
 from jobs.review_benchmark.settings import Settings
-from runner.reply import Vectors
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
+from runner.messages import Vectors
 from tests.jobs.review_benchmark.small_review import REVIEW, answer, task
 
 REVIEWS = tuple(replace(REVIEW, id=f"CD{n}", conclusion=f"No. {n}.") for n in range(4))

@@ -15,7 +15,7 @@ from jobs.review_benchmark.inputs.results import AgentResult
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
-from runner.scorecard import Kept
+from runner.scorecard import HistoryEntry
 from store.results import ItemScore
 from tests.jobs.review_benchmark.agents import (
     UNREADABLE,
@@ -40,7 +40,7 @@ REVIEW = Review(
 
 def _kept(
     results: Sequence[AgentResult], review: Review = REVIEW, **settings: object
-) -> Kept:
+) -> HistoryEntry:
     dataset = dataset_of([review], None, boot_b=0, **settings)
     kept = score(dataset, imported(*results)).kept
     assert kept is not None

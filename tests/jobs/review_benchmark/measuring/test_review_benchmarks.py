@@ -15,7 +15,7 @@ from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
 from jobs.review_benchmark.scoring.comparable import comparable
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.jobs.review_benchmark.agents import dataset_of, imported
 
 GREEK = (

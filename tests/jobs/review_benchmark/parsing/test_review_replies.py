@@ -21,7 +21,7 @@ from jobs.review_benchmark.parsing.plan import parse_plan
 from jobs.review_benchmark.parsing.score import parse_score
 from jobs.review_benchmark.search.query import expression
 from jobs.review_benchmark.settings import ENDS
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 
 def scored(text: str, finish_reason: str = "stop", *, is_share: bool = False) -> str:

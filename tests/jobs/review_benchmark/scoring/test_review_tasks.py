@@ -16,8 +16,8 @@ from jobs.review_benchmark.rebuilt import Spent
 from jobs.review_benchmark.record import Record
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.scoring import score
+from runner.job import Answer
 from runner.scorecard import Verdict
-from runner.task import Answer
 from tests.jobs.review_benchmark.agents import (
     UNREADABLE,
     Agent,

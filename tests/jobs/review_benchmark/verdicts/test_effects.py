@@ -26,7 +26,7 @@ from jobs.review_benchmark.verdicts.effects import (
     together,
 )
 from runner.errors import DatasetError
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.jobs.review_benchmark.small_review import REVIEW
 
 READ: tuple[tuple[str, Direction | None, Certainty | None], ...] = (

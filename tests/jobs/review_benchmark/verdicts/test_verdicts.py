@@ -18,7 +18,7 @@ from jobs.review_benchmark.verdicts.findings import findings, not_available
 from jobs.review_benchmark.verdicts.measured import Verdicts, measured
 from jobs.review_benchmark.verdicts.metrics import metrics
 from jobs.review_benchmark.verdicts.tables import VERDICTS, VerdictFiles
-from runner.scorecard import Row
+from runner.scorecard import StreamedRow
 from tests.jobs.review_benchmark.small_review import REVIEW
 
 TOPICS = ("asthma", "burns", "croup", "dementia", "eczema", "fractures")
@@ -142,7 +142,9 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     lines = " ".join("\n".join(verdict_text([found])).split())
     assert "it takes 20 mismatched pairs, and there are 3" in lines
     written = [
-        row.cells for row in VerdictFiles([found], truths) if isinstance(row, Row)
+        row.cells
+        for row in VerdictFiles([found], truths)
+        if isinstance(row, StreamedRow)
     ]
     place = VERDICTS.index("reason")
     reasons = [cells[place] for cells in written if len(cells) == len(VERDICTS)]

@@ -16,7 +16,7 @@ from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.criteria import parse_criteria
 from jobs.screening.parsing.screen import parse_screen
 from jobs.words import content_words
-from runner.reply import Reply
+from runner.messages import Reply
 from tests.jobs.screening.asked_about import data, task
 
 ASKED = Criteria(

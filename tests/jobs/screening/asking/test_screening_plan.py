@@ -9,7 +9,7 @@ import pytest
 from jobs.screening.asking.plan import follow_up, plan, wanted
 from jobs.screening.corpus import Criteria, Text
 from jobs.screening.dataset import Dataset
-from runner.task import Answer, TaskSpec
+from runner.job import Answer, TaskSpec
 from tests.jobs.screening.asked_about import answer, data, task
 
 STAGES = ("title", "abstract", "fulltext")

@@ -17,7 +17,7 @@ from jobs.screening.job import job
 from jobs.screening.validation_set import Record
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
-from runner.task import Task
+from runner.job import Task
 from tests.jobs.screening.asked_about import data
 from tests.jobs.screening.told_decisions import imported
 

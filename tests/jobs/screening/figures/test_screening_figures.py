@@ -13,7 +13,7 @@ from jobs.screening.figures import Gallery
 from jobs.screening.figures.reading import MOST_CURVES, MOST_ROWS
 from jobs.screening.measuring.results import Results, measured
 from jobs.screening.settings import Settings
-from runner.figure import Bars, Figure, Histogram, Line, Mark, Panel, Points
+from runner.scorecard import Bars, Figure, Histogram, LineSeries, Mark, Panel, Points
 from tests.jobs.screening.told_decisions import Said, sheet
 
 Kind = TypeVar("Kind", bound=Mark)
@@ -70,7 +70,7 @@ def test_false_positives_and_savings_are_those_of_the_scorecard() -> None:
     assert points.x == tuple(by_name[name] for name in panel.y.names)
     assert (panel.x.lo, panel.x.hi) == (min(0, *saved), max(0, *saved))
     (panel,) = drawn["recall"].panels
-    *singles, mean = marks(panel, Line)
+    *singles, mean = marks(panel, LineSeries)
     assert len(singles) == 2
     assert all(line.faint for line in singles)
     assert (mean.faint, mean.x[0], mean.y[-1]) == (False, 0.0, 1.0)
@@ -82,7 +82,7 @@ def test_false_positives_and_savings_are_those_of_the_scorecard() -> None:
 def test_a_kind_looks_alike_in_every_figure() -> None:
     (panel,) = figures(review("a"))["roc-by-kind"].panels
     kinds = ("included", "near-miss", "random")
-    assert {line.label: line.series for line in marks(panel, Line)} == {
+    assert {line.label: line.series for line in marks(panel, LineSeries)} == {
         "near-miss": kinds.index("near-miss"),
         "random": kinds.index("random"),
     }
@@ -99,7 +99,7 @@ def test_of_many_reviews_those_that_save_least_are_shown(
     assert values == sorted(values)
     assert "Of 60 reviews, those that save least." in many["wss95"].caption
     panel = many["recall"].panels[0]
-    assert len(marks(panel, Line)) == 61 < MOST_CURVES
+    assert len(marks(panel, LineSeries)) == 61 < MOST_CURVES
     assert panel.title == "model 1, 60 reviews"
 
 

@@ -17,7 +17,7 @@ from jobs.screening.decisions import (
 from jobs.screening.gathering.joining import of_models, of_replicates
 from jobs.screening.gathering.staged import Step, course
 from jobs.screening.judgement import Decision, Judgement
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 from tests.jobs.screening.told_decisions import Said, sheet
 
 LAST = 1

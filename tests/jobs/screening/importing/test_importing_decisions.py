@@ -23,7 +23,7 @@ from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
-from runner.reply import ParseFailure
+from runner.messages import ParseFailure
 from tests.jobs.screening.commanded import write_csv
 from tests.jobs.screening.told_decisions import COLUMNS, imported
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.screening.corpus import Criteria
 from jobs.screening.parsing.criteria import parse_criteria
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 WHOLE = {
     "question": "Does walking\nhelp?",

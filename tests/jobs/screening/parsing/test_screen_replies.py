@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jobs.screening.judgement import DECISIONS, REASON_CODES, Judgement
 from jobs.screening.parsing.screen import parse_screen, probability
 from jobs.screening.parsing.words import WORDS
-from runner.reply import ParseFailure, Reply
+from runner.messages import ParseFailure, Reply
 
 OBJECT = '{"decision": "include", "p_include": 0.8, "reason_code": "meets_criteria"}'
 

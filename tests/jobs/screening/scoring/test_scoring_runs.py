@@ -16,8 +16,8 @@ from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
 from jobs.testing import MemoryAnswers, tabulated
-from runner.scorecard import LIMITS, Row, Scorecard, Verdict
-from runner.task import Task
+from runner.job import Task
+from runner.scorecard import LIMITS, Scorecard, StreamedRow, Verdict
 from tests.jobs.screening.commanded import some_records
 from tests.jobs.screening.told_decisions import imported
 
@@ -150,7 +150,7 @@ def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
     for table in card.tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
     details = list(card.details)
-    lines = [own for own in details if isinstance(own, Row)]
+    lines = [own for own in details if isinstance(own, StreamedRow)]
     assert {own.table for own in lines} <= set(columns)
     assert all(len(own.cells) == len(columns[own.table]) for own in lines)
     drawn = sample.validation_set

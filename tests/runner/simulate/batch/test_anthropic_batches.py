@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.simulate.ledger import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from store.testing import FakeClock

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from runner.batch.endpoint import BatchEndpoint, Sought
-from runner.batch.opening import open_endpoint
+from runner.batch.batch import BatchEndpoint, SoughtBatch
+from runner.batch.client import open_endpoint
+from runner.clients.wire_shared import Shape, Structure
 from runner.errors import BadRequest, NotServed, UsageError
-from runner.request import ChatRequest, Message, Part
-from runner.simulate.ledger import BatchAct, read_batch_ledger
+from runner.messages import ChatRequest, Message, TextPart
+from runner.simulate.billing import BatchAct, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.wire import Shape, Structure
 from store.testing import FakeClock
 from tests.wire_forms import batches_at
 
 ASKED = ChatRequest(
-    messages=(Message(role="user", parts=(Part(text="Say 'hello'."),)),), max_tokens=9
+    messages=(Message(role="user", parts=(TextPart(text="Say 'hello'."),)),),
+    max_tokens=9,
 )
 KEY = "siftlog-x-y"
 
@@ -38,7 +39,7 @@ async def test_a_new_batch_is_neither_listed_nor_known_by_its_id_for_a_while(
     async with running(options, clock) as url:
         endpoint = open_endpoint(f"{form}/m", batches_at(form, url))
         batch_id = await _create(endpoint)
-        sought = Sought(key=KEY, requests=1, prepared_us=clock.now_us())
+        sought = SoughtBatch(key=KEY, requests=1, prepared_us=clock.now_us())
         for _ in range(2):
             assert (await endpoint.find(sought)).id is None
             for ask in (endpoint.look, endpoint.cancel):

@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 
-from runner.simulate.ledger import BatchAct, BatchLine, read_batch_ledger
+from runner.simulate.billing import BatchAct, BatchLine, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from store.testing import FakeClock

@@ -1,0 +1,367 @@
+"""Packs a scoring and everything behind it in one file: `siftlog bundle RUN`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED
+
+from runner.bundle import archive
+from runner.bundle.manifest import (
+    CONFIG,
+    FORMAT,
+    LOG,
+    NAME,
+    SCORECARD,
+    SCORES,
+    BundleMember,
+    Manifest,
+    encoded,
+    environment,
+    files,
+    required,
+)
+from runner.bundle.verify import changed_inputs, check
+from runner.clients.client import Secret
+from runner.errors import DatasetError, RunnerError, UsageError
+from runner.messages import headers_of, variable_in
+from runner.options import read_toml
+from runner.registry import GROUP, load_job
+from runner.run.folder import drafting
+from runner.score.render import REPORT
+from runner.score.repeat import chosen, redraw
+from runner.workload import fitting, input_hashes
+from store.database import copy_log, open_reader
+from store.events import ScoringRecorded
+from store.read.history import bodies
+from store.read.status import run_started, scorings, status
+from store.runs import RunFolder
+from store.tables import head, last_seq
+
+
+def input_members(job_name: str, recorded: ScoringRecorded) -> Mapping[str, Path]:
+    """The files that the scoring read, by member, unchanged since.
+
+    Raises:
+        DatasetError: one is gone, or is another one.
+    """
+    job = load_job(job_name)
+    for each in recorded.inputs:
+        if not Path(each.path).exists():
+            raise DatasetError(
+                f"{each.path} ({each.setting}), which scoring {recorded.number} has "
+                "read, is gone: put it back, or score the run with what there is."
+            )
+    settings = fitting(job, json.loads(recorded.settings))
+    named = job.inputs(settings)
+    found = files(settings, named)
+    if changed := changed_inputs(recorded.inputs, input_hashes(named)):
+        paths = {each.setting: each.path for each in recorded.inputs}
+        raise DatasetError(
+            f"{paths.get(changed[0], changed[0])} ({changed[0]}) is not what scoring "
+            f"{recorded.number} has read: put that one back, or make a new scoring "
+            "with siftlog score and bundle it."
+        )
+    return found
+
+
+def scoring_files(
+    folder: RunFolder, recorded: ScoringRecorded, *, report: bool
+) -> Mapping[str, Path]:
+    """The files of a scoring, made again where they are gone.
+
+    Args:
+        folder: of the run.
+        recorded: the scoring.
+        report: draw its report too where it has none.
+
+    Raises:
+        RunnerError: its scorecard was changed, or cannot be made again.
+    """
+    made = folder.scores / str(recorded.number)
+    if not made.exists() or (report and not (made / REPORT).exists()):
+        redraw(folder, recorded)
+    card = made / SCORECARD
+    content = card.read_bytes() if card.is_file() else b""
+    if hashlib.sha256(content).hexdigest() != recorded.digest:
+        raise RunnerError(
+            f"{card} is not what scoring {recorded.number} has written: remove its "
+            "folder, and it is made again."
+        )
+    return {
+        f"{SCORES}/{recorded.number}/{file.relative_to(made).as_posix()}": file
+        for file in made.rglob("*")
+        if file.is_file() and not file.is_symlink()
+    }
+
+
+def measured(
+    sources: Mapping[str, Path], progress: Callable[[str], None]
+) -> tuple[BundleMember, ...]:
+    """Size and hash of each file, by name.
+
+    Raises:
+        RunnerError: a file's name is one that no bundle takes.
+    """
+    members = []
+    for name in sorted(sources):
+        if wrong := archive.problem(name):
+            raise RunnerError(
+                f"The file {name!r} of a bundle {wrong}: call it otherwise, and score "
+                "the run again."
+            )
+        digest, size = hashlib.sha256(), 0
+        with sources[name].open("rb") as file:
+            for piece in archive.pieces(file):
+                digest.update(piece)
+                size += len(piece)
+                progress(f"{size / 1e6:,.0f} MB of {name} measured")
+        members.append(BundleMember(name=name, size=size, sha256=digest.hexdigest()))
+    return tuple(members)
+
+
+_OVERLAP = 1 << 14
+"""Bytes of a piece that are looked at once more with the next: no key is longer."""
+
+
+def keys(environment: Mapping[str, str], config: Path) -> dict[str, Secret]:
+    """The keys of this machine by variable: `*_API_KEY`, and what the run names."""
+    names = {name for name in environment if name.endswith("_API_KEY")}
+    if config.exists():
+        names.update(_variables(read_toml(config)))
+    return dict(_set(sorted(names), environment))
+
+
+def _variables(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _variables(value)
+        elif name == "api_key_env":
+            yield str(value)
+        elif name == "extra_headers":
+            found = (variable_in(header) for _, header in headers_of(str(value)))
+            yield from (variable for _, variable in filter(None, found))
+
+
+def _set(
+    names: Iterable[str], environment: Mapping[str, str]
+) -> Iterator[tuple[str, Secret]]:
+    for name in names:
+        try:
+            yield name, Secret(environment.get(name, ""))
+        except UsageError:
+            continue  # no endpoint was ever sent that
+
+
+def without_keys(
+    member: str, pieces: Iterable[bytes], keys: Mapping[str, Secret]
+) -> Iterator[bytes]:
+    """The pieces of a file as they are.
+
+    Raises:
+        RunnerError: one of the keys is in them.
+    """
+    before = b""
+    for piece in pieces:
+        window = before + piece
+        for variable, secret in keys.items():
+            if secret.is_in(window):
+                raise RunnerError(
+                    f"{member} holds the key that {variable} has here: take it out, or "
+                    "replace the key where it was issued, before this is given away."
+                )
+        before = window[-_OVERLAP:]
+        yield piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A bundle that was made."""
+
+    path: Path
+    manifest: Manifest
+    size: int  #: bytes
+    sha256: str  #: of the file
+
+
+def make_bundle(
+    folder: RunFolder,
+    number: int | None,
+    out: Path | None,
+    *,
+    report: bool,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> Bundle:
+    """Put a scoring, and all that it takes to make it again, into one file.
+
+    Nothing is appended to the run. While it goes on, the bundle tells of it as far as
+    it has come.
+
+    Args:
+        folder: of the run.
+        number: of the scoring; None: the newest.
+        out: the file, replaced if it is there; None: in the run's exports.
+        report: draw the scoring's report first where it has none.
+        environ: variables that may hold keys, which no bundle may.
+        progress: is told in a line how far this is.
+
+    Raises:
+        UsageError: there is no such scoring, or *out* is no plain file.
+        DatasetError: an input is gone, or is not what was scored.
+        RunnerError: a file holds a key, or the scorecard cannot be made again.
+        StoreError: the log cannot be read or copied.
+    """
+    with open_reader(folder.log) as reader:
+        scored = scorings(reader)
+        if not scored and folder.is_alive():
+            raise UsageError(
+                f"Run {folder.run_id} goes on and has no scoring yet: bundle it once "
+                "it has ended."
+            )
+        recorded = chosen(folder.run_id, scored, number)
+        first = run_started(reader)
+    given = {
+        **input_members(first.job, recorded),
+        **scoring_files(folder, recorded, report=report),
+    }
+    if folder.config.is_file():
+        given[CONFIG] = folder.config
+    place = out or folder.exports / f"{folder.run_id}.{recorded.number}.siftlog.zip"
+    if place.exists() and not place.is_file():
+        raise UsageError(f"{place} is no plain file: name another --out.")
+    try:
+        with drafting(place) as drafts:
+            log = drafts / LOG
+            copy_log(folder.log, log, progress)
+            members = {**given, LOG: log}
+            manifest = _manifest(log, recorded, measured(members, progress))
+            known = keys(environ, folder.config)
+            _without_keys(log, known, progress)
+            draft = drafts / "draft"
+            sha256 = _packed(draft, manifest, members, _Guarded(known, progress))
+            log.unlink()  # the check takes its place on the disk
+            _prove(draft, folder.run_id, progress)
+            draft.replace(place)
+    except OSError as error:
+        raise RunnerError(
+            f"{error.filename or place} cannot be bundled or written "
+            f"({error.strerror}): see that there is room, or name another --out."
+        ) from error
+    return Bundle(
+        path=place, manifest=manifest, size=place.stat().st_size, sha256=sha256
+    )
+
+
+def _manifest(
+    log: Path, recorded: ScoringRecorded, members: Sequence[BundleMember]
+) -> Manifest:
+    with open_reader(log) as reader:
+        first, state = run_started(reader), status(reader)
+        return Manifest(
+            format=FORMAT,
+            run=first.run_id,
+            job=first.job,
+            scoring=recorded.number,
+            digest=recorded.digest,
+            partial=state.tasks.open > 0 or not state.planning_exhausted,
+            events=last_seq(reader),
+            head=head(reader),
+            environment=environment(required(*_packages(first.job))),
+            members=tuple(members),
+        )
+
+
+def _without_keys(
+    log: Path, known: Mapping[str, Secret], progress: Callable[[str], None]
+) -> None:
+    """Look for keys in what the log keeps packed, which the archive's bytes hide.
+
+    Raises:
+        RunnerError: there is one.
+    """
+    if not known:
+        return
+    with open_reader(log) as reader:
+        for where, body in bodies(reader):
+            progress(f"{where} is looked at for keys")
+            for _ in without_keys(f"{LOG}, {where},", (body,), known):
+                pass
+
+
+def _packages(job: str) -> list[str]:
+    """This program's distribution, and the job's where it is another one."""
+    dists = (point.dist for point in entry_points(group=GROUP, name=job))
+    return ["siftlog", *(dist.name for dist in dists if dist is not None)]
+
+
+class _Guarded:
+    """Files on their way into an archive: looked at for keys, and counted."""
+
+    def __init__(
+        self, keys: Mapping[str, Secret], progress: Callable[[str], None]
+    ) -> None:
+        self._keys = keys
+        self._progress = progress
+        self._done = 0
+
+    def pieces(self, member: BundleMember, source: Path, whole: int) -> Iterator[bytes]:
+        """A file in pieces.
+
+        Raises:
+            RunnerError: it holds a key, or is not what it was a moment ago.
+        """
+        digest = hashlib.sha256()
+        with source.open("rb") as file:
+            for piece in without_keys(member.name, archive.pieces(file), self._keys):
+                digest.update(piece)
+                yield piece
+                self._done += len(piece)
+                self._progress(
+                    f"{self._done / 1e6:,.0f} of {whole / 1e6:,.0f} MB packed"
+                )
+        if digest.hexdigest() != member.sha256:
+            raise RunnerError(
+                f"{source} was changed while it was bundled: try again once nobody "
+                "writes it."
+            )
+
+
+def _packed(
+    draft: Path, manifest: Manifest, files: Mapping[str, Path], guarded: _Guarded
+) -> str:
+    """Write the archive; its SHA-256."""
+    head = encoded(manifest)
+    whole = sum(member.size for member in manifest.members)
+
+    def members() -> Iterator[tuple[str, int, Iterator[bytes]]]:
+        yield NAME, len(head), iter((head,))
+        for member in manifest.members:
+            source = files[member.name]
+            yield member.name, member.size, guarded.pieces(member, source, whole)
+
+    sha256 = archive.write(draft, members(), method=ZIP_DEFLATED)
+    if whole > archive.RATIO * draft.stat().st_size:
+        # that would look like an archive which is made to fill a disk
+        sha256 = archive.write(draft, members(), method=ZIP_STORED)
+    return sha256
+
+
+def _prove(draft: Path, run_id: str, progress: Callable[[str], None]) -> None:
+    """Refuse to hand out what could not be verified.
+
+    Raises:
+        RunnerError: the check finds a fault.
+    """
+    found = check(draft, progress, within=draft.parent)
+    for fault in found.faults:
+        raise RunnerError(
+            f"Run {run_id} cannot be bundled, for its bundle could not be verified: "
+            f"{fault.where}: {fault.message}; siftlog verify {run_id} checks the log, "
+            f"and siftlog score {run_id} makes a scoring that today's code gives."
+        )

@@ -1,0 +1,255 @@
+"""The command export: writes tables, or sends OpenTelemetry traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from runner.cli import arguments
+from runner.cli.console import DONE, print_json, print_note, print_text
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from runner.otlp import SendResult
+    from runner.table_files import ExportTable, Record
+    from runner.telemetry import Tracing
+    from store.events import ScoringRecorded
+    from store.runs import RunFolder
+
+
+DEFAULT: Final = ("tasks", "answers")
+"""What a log holds; scores are made from it, which takes as long as scoring does."""
+
+TOLD: Final = 1_000
+"""Rows between two words about them: the clock is not asked for each."""
+
+
+@click.command()
+@arguments.run_argument
+@click.argument(
+    "subjects",
+    nargs=-1,
+    type=click.Choice(["tasks", "answers", "scores"]),
+    metavar="[tasks|answers|scores]...",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "parquet"]),
+    help="Form of the files.  [default: jsonl]",
+)
+@click.option(
+    "--scoring",
+    type=int,
+    help="Scoring to take the scores of.  [default: the newest]",
+)
+@click.option(
+    "--otlp",
+    metavar="URL",
+    help="Send traces and metrics to a collector instead, such as "
+    "http://127.0.0.1:4318.",
+)
+@click.option(
+    "--prompts/--no-prompts",
+    default=True,
+    help="Whether answers have a column with the exact prompt.  [default: prompts]",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
+@arguments.runs_dir
+@arguments.as_json
+def export(
+    run_name: str,
+    subjects: tuple[str, ...],
+    form: str | None,
+    scoring: int | None,
+    otlp: str | None,
+    prompts: bool,
+    dry_run: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Write RUN's tasks, answers and scores as tables into its exports folder.
+
+    Without further words: tasks and answers; an answer has the exact prompt beside it.
+    Scores are the metrics of a scoring, its
+    verdicts by task and the tables of the job, from a fresh replay that must give the
+    same numbers. A run may be exported at any time, and again: files are replaced, and
+    what is sent to a collector has the same ids each time.
+    """
+    from runner.errors import UsageError
+    from store.runs import resolve
+
+    if otlp is not None and (subjects or form or scoring is not None):
+        raise UsageError(
+            "--otlp sends traces and metrics, and writes no file: export tables by "
+            "another command, without it."
+        )
+    if scoring is not None and "scores" not in subjects:
+        raise UsageError("--scoring is about scores: say export RUN scores.")
+    folder = resolve(runs_dir, run_name)
+    if otlp is not None:
+        return _send(folder, otlp, dry_run=dry_run, as_json=as_json)
+    wanted = tuple(dict.fromkeys(subjects or DEFAULT))
+    return _write(
+        folder,
+        wanted,
+        form or "jsonl",
+        scoring,
+        prompts=prompts,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+
+
+def _write(
+    folder: RunFolder,
+    wanted: tuple[str, ...],
+    form: str,
+    scoring: int | None,
+    *,
+    prompts: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    from runner import table_files
+    from runner.cli.progress import paced_progress
+    from runner.score.repeat import chosen
+    from store.clock import SystemClock
+    from store.database import open_reader
+    from store.read.status import scorings
+    from store.tables import last_seq
+
+    with ExitStack() as stack:
+        reader = stack.enter_context(open_reader(folder.log))
+        upto = last_seq(reader)
+        recorded = None
+        if "scores" in wanted:
+            recorded = chosen(folder.run_id, scorings(reader), scoring)
+        progress = stack.enter_context(paced_progress(SystemClock()))
+        sheets = (
+            replace(sheet, rows=_told(sheet, progress))
+            for sheet in _sheets(
+                folder, wanted, reader, upto, recorded, stack, prompts=prompts
+            )
+        )
+        put = table_files.planned_files if dry_run else table_files.write
+        files = put(folder.exports, form, sheets)
+    if as_json:
+        print_json(
+            {
+                "run": folder.run_id,
+                "dry_run": dry_run,
+                "seq": upto,
+                "scoring": None if recorded is None else recorded.number,
+                "files": [
+                    {"file": str(each.path), "rows": each.rows, "bytes": each.size}
+                    for each in files
+                ],
+            }
+        )
+        return DONE
+    for each in files:
+        print_text(str(each.path))
+        if dry_run:
+            print_note(f"dry run: {each.path.name} would have {each.rows:,} rows.")
+    return DONE
+
+
+def _sheets(
+    folder: RunFolder,
+    wanted: tuple[str, ...],
+    reader: sqlite3.Connection,
+    upto: int,
+    recorded: ScoringRecorded | None,
+    stack: ExitStack,
+    *,
+    prompts: bool,
+) -> Iterator[ExportTable]:
+    """The sheets in the order asked for; what scores take is held by the stack."""
+    from runner import export
+
+    for subject in wanted:
+        if subject == "tasks":
+            yield export.tasks(reader, upto)
+        elif subject == "answers":
+            yield export.answers(reader, upto, prompts=prompts)
+        elif recorded is not None:
+            from runner.export import scores
+
+            yield from stack.enter_context(scores(folder, recorded))
+
+
+def _told(sheet: ExportTable, progress: Callable[[str], None]) -> Iterator[Record]:
+    """The rows of a sheet, told from time to time how many there were."""
+    for number, row in enumerate(sheet.rows, 1):
+        yield row
+        if number % TOLD == 0:
+            progress(f"{sheet.name}: {number:,} rows")
+
+
+def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
+    from runner.cli.progress import paced_progress
+    from runner.otlp import base_of
+    from runner.telemetry import VERSION, Tracing
+    from store.clock import SystemClock
+    from store.database import open_reader
+
+    base = base_of(typed)
+    with open_reader(folder.log) as reader, paced_progress(SystemClock()) as progress:
+        tracing = Tracing(reader, progress)
+        sent = None if dry_run else _sent(tracing, base)
+        if sent is None:
+            for _ in tracing:
+                pass  # counted, and sent nowhere
+    spans = tracing.measured.spans
+    if as_json:
+        print_json(
+            {
+                "run": folder.run_id,
+                "dry_run": dry_run,
+                "seq": tracing.upto,
+                "collector": base,
+                "conventions": VERSION,
+                "spans": spans,
+                "refused": sent.refused if sent else 0,
+                "untaken": [*sent.untaken] if sent else [],
+                "partial": not tracing.is_ended,
+            }
+        )
+    else:
+        done = "would be sent" if dry_run else "sent"
+        print_text(f"{spans:,} {'span' if spans == 1 else 'spans'} {done} to {base}")
+    if sent and sent.refused:
+        print_note(
+            f"note: the collector refused {sent.refused:,} spans; see its own log."
+        )
+    for signal in sent.untaken if sent else ():
+        print_note(f"note: the collector takes no {signal}; the rest was sent.")
+    if tracing.first.imported:
+        print_note(
+            "note: the answers were made elsewhere: there are no calls to tell of."
+        )
+    if not tracing.is_ended:
+        print_note(
+            "partial: the run is unfinished; export it again once it has ended, and "
+            "nothing is doubled."
+        )
+    return DONE
+
+
+def _sent(tracing: Tracing, base: str) -> SendResult:
+    from runner.errors import RunnerError
+
+    try:
+        from runner.otlp import send
+    except ModuleNotFoundError as error:
+        raise RunnerError(
+            "--otlp needs OpenTelemetry: install it with pip install 'siftlog[otel]'."
+        ) from error
+    return send(tracing, base)

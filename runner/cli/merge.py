@@ -1,0 +1,274 @@
+"""The command merge, and the shipped logs of a split run for `status --ship`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli import arguments
+from runner.cli.console import (
+    CHECK_FAILED,
+    DONE,
+    duration,
+    print_json,
+    print_note,
+    print_text,
+)
+from runner.cli.status import logs_text
+from runner.errors import UsageError
+from store.clock import SystemClock
+from store.errors import CorruptLog
+from store.runs import RunFolder, add_place, places_in
+from store.segments.place import Place, address_of
+from store.segments.segment import FOLDER
+from store.segments.source import PlaceSurvey, compact, sources, survey
+
+
+@click.command()
+@arguments.run_argument
+@click.option(
+    "--ship",
+    "places",
+    multiple=True,
+    metavar="DIR|URL",
+    help="Where shards shipped their logs to; remembered.",
+)
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Put the many small segments that dead shards have left there into few.",
+)
+@click.option("--check", is_flag=True, help="Exit code 6 unless all has ended.")
+@arguments.runs_dir
+@arguments.as_json
+def merge(
+    run_name: str,
+    places: tuple[str, ...],
+    compact: bool,
+    check: bool,
+    runs_dir: Path,
+    as_json: bool,
+) -> int:
+    """Take what is new in the logs of RUN's shards into one log, RUN/log.db.
+
+    In whatever order and however often logs are merged, the outcome is the same. Verbs
+    that look at RUN merge first, so this is for logs that come from elsewhere (--ship),
+    for a last look, and for the digest of what the run consists of.
+    """
+    from store.database import open_reader
+    from store.read.live import union_progress
+    from store.runs import resolve
+
+    say = _once()
+    if places:
+        remember(runs_dir, run_name, places, say)
+    folder = resolve(runs_dir, run_name)
+    say_emptied(folder, say)
+    folder.refresh(say)
+    if compact:
+        put_together(folder, print_note)
+    with open_reader(folder.log) as reader:
+        stand = union_progress(reader)
+    if stand is None:
+        print_note(f"{folder.run_id} is not split: its log is whole already.")
+        return DONE
+    has_ended = not stand.unfinished
+    if as_json:
+        print_json(
+            {
+                "run": folder.run_id,
+                "digest": stand.digest,
+                "ended": has_ended,
+                "missing": str(stand.missing),
+                "unfinished": str(stand.unfinished),
+                "repeated": stand.repeated,
+                "logs": [
+                    {
+                        "log": part.log,
+                        "slices": str(part.slices),
+                        "phase": part.phase,
+                        "events": part.events,
+                    }
+                    for part in stand.parts
+                ],
+            }
+        )
+    else:
+        for part in stand.parts:
+            print_text(
+                f"log {part.log[:12]}  slices {part.slices}  {part.events:,} events  "
+                f"{part.phase.removeprefix('run_')}"
+            )
+        if stand.missing:
+            print_text(f"missing: slices {stand.missing}, which no shard has begun")
+        if stand.repeated:
+            print_text(f"repeated: {stand.repeated:,} answers, paid for more than once")
+        print_text(f"digest {stand.digest}")
+        print_text(f"merged into {folder.log}")
+    if has_ended or not check:
+        return DONE
+    print_note(
+        f"slices {stand.unfinished} have not come to their end in any log: start, or "
+        "go on with, the shards that hold them"
+    )
+    return CHECK_FAILED
+
+
+def _once() -> Callable[[str], None]:
+    """Says what cannot be read once, though places are looked at several times."""
+    heard: set[str] = set()
+
+    def say(said: str) -> None:
+        if said not in heard:
+            heard.add(said)
+            print_note(f"{said}.")
+
+    return say
+
+
+CLOCK = SystemClock()
+
+
+def survey_of(run: str, address: str, tell: Callable[[str], None]) -> PlaceSurvey:
+    """What a place holds of a run.
+
+    Args:
+        run: its whole id.
+        address: of the place.
+        tell: hears of whatever cannot be read, and is passed over.
+
+    Raises:
+        UsageError: it holds nothing, or logs of another run.
+        StoreError: the place cannot be looked at.
+    """
+    if not RunFolder.is_valid_id(run):
+        raise UsageError(
+            f"{run} is no run id: a place holds the logs of one run, which is named by "
+            "its whole id."
+        )
+    place = Place.of(address)
+    found = survey(place, tell)
+    if not found.logs:
+        raise UsageError(
+            f"{place.address} holds no log that can be read: name what the shards were "
+            "started with as --ship; they carry their first events within seconds."
+        )
+    others = {each.run_id for each in found.logs} - {run}
+    if others:
+        raise UsageError(
+            f"{place.address} holds the logs of run {min(others)}, not of {run}: type "
+            f"{min(others)}, or name another place."
+        )
+    return found
+
+
+def remember(
+    runs_dir: Path, run: str, places: Iterable[str], tell: Callable[[str], None]
+) -> None:
+    """Look for a run's logs in these places, too, from now on.
+
+    Nothing is made, and none is remembered, unless each has something of the run.
+
+    Raises:
+        UsageError: one holds nothing, or logs of another run.
+        StoreError: one cannot be looked at.
+    """
+    addresses = [address_of(place) for place in places]
+    for address in addresses:
+        survey_of(run, address, tell)
+    for address in addresses:
+        add_place(RunFolder(runs_dir / run).places, address)
+
+
+def say_emptied(folder: RunFolder, tell: Callable[[str], None]) -> None:
+    """Say which of the places that are remembered have nothing now.
+
+    Raises:
+        StoreError: one cannot be looked at.
+    """
+    for address in places_in(folder.places):
+        place = Place.of(address)
+        if not place.names(FOLDER):
+            tell(
+                f"{place.address} holds no log of run {folder.run_id} now: what was "
+                "merged from there is kept; see that it is the right place"
+            )
+
+
+def put_together(folder: RunFolder, tell: Callable[[str], None]) -> None:
+    """Hold few files in the places of a run's logs where there are many small ones.
+
+    Raises:
+        StoreError: a place cannot be looked at or written to.
+    """
+    for address in places_in(folder.places):
+        place = Place.of(address)
+        removed = 0
+        for source in sources(place):
+            try:
+                removed += compact(place, source)
+            except CorruptLog as error:
+                tell(f"{error}.")
+        tell(f"{removed:,} small segments in {place.address} were put together.")
+
+
+def print_shipped(run: str, address: str, *, as_json: bool) -> bool:
+    """Print what a place holds of a run; whether all of it has ended.
+
+    Raises:
+        UsageError: it holds nothing, or logs of another run.
+        StoreError: the place cannot be looked at.
+    """
+    found = survey_of(run, address_of(address), lambda said: print_note(f"{said}."))
+    now_us = CLOCK.now_us()
+    if as_json:
+        print_json(_as_json(run, found, now_us))
+    else:
+        print_text(_as_text(run, found, now_us))
+    return not found.unfinished
+
+
+def _as_json(run: str, found: PlaceSurvey, now_us: int) -> dict[str, Any]:
+    # what merge tells, too, has its names
+    return {
+        "run": run,
+        "ended": not found.unfinished,
+        "missing": str(found.missing),
+        "unfinished": str(found.unfinished),
+        "logs": [
+            {
+                "log": each.log,
+                "slices": str(each.slices),
+                "events": each.events,
+                "state": each.state,
+                "host": each.host,
+                "carried_age_s": round(_age_s(each.carried_us, now_us), 1),
+            }
+            for each in found.logs
+        ],
+    }
+
+
+def _as_text(run: str, found: PlaceSurvey, now_us: int) -> str:
+    ended = sum(each.has_ended for each in found.logs)
+    logs = logs_text(len(found.logs), ended, has_all=not found.unfinished)
+    lines = [f"run {run}  {logs}"]
+    for each in found.logs:
+        age = duration(_age_s(each.carried_us, now_us))
+        lines.append(
+            f"log {each.log[:12]}  slices {each.slices}  {each.events:,} events  "
+            f"{each.state}, carried {age} ago by {each.host}"
+        )
+    if found.missing:
+        lines.append(f"missing: slices {found.missing}, which no shard has begun")
+    if found.unfinished:
+        lines.append(f"unfinished: slices {found.unfinished}")
+    return "\n".join(lines)
+
+
+def _age_s(at_us: int, now_us: int) -> float:
+    # of another machine, whose clock may be ahead
+    return max(0, now_us - at_us) / 1e6

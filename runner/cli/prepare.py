@@ -1,0 +1,201 @@
+"""The command prepare: checks or builds the data of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, split_words
+from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
+from runner.cli.run import run
+from runner.errors import UsageError
+from runner.job import Job
+from runner.workload import file_lists, switches
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("job_name", metavar="JOB")
+@click.argument(
+    "words", nargs=-1, metavar="[SUBCOMMAND [FILE]...]", type=click.UNPROCESSED
+)
+@arguments.config
+@arguments.sets
+@click.option(
+    "--out",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Where the file or folder goes that is built.",
+)
+@click.option("--force", is_flag=True, help="Replace a folder that is there already.")
+@click.option(
+    "--fail-under",
+    "least",
+    metavar="X",
+    type=float,
+    help="Exit with 6 if the share that SUBCOMMAND finds is below X or undefined.",
+)
+@arguments.as_json
+def prepare(
+    job_name: str,
+    words: tuple[str, ...],
+    out: Path | None,
+    force: bool,
+    least: float | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Check or build the data of JOB.
+
+    Without SUBCOMMAND: what the job builds by default, or else which there are. Every
+    setting of the job may be given by its own flag (--posts FILE) or as --set
+    posts=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used.
+
+    A SUBCOMMAND that asks models is a run, and takes the options of siftlog run too.
+    """
+    from runner.cli import run_steps
+    from runner.errors import UsageError
+    from runner.job import PreparedCheck
+    from runner.registry import load_job
+    from runner.workload import file_lists, switches
+
+    job = load_job(job_name)
+    names, flags = split_words(words, switches(job), file_lists(job))
+    what, *files = names or [""]
+    if what in getattr(job, "prepare_runs", ()):
+        return prepare_run(job, what, words, given, out=out, as_json=as_json)
+    offer = _offer(job, what)
+    settings = run_steps.typed_settings(
+        job, flags, given, run_steps.configuration(given)
+    )
+    console.relax_collector()
+    offered = offer(settings if files else run_steps.with_sample(job, settings))
+    named = f"{job.name} {what}".rstrip()
+    if least is not None and not isinstance(offered, PreparedCheck):
+        raise UsageError(f"{named} finds no share; leave out --fail-under.")
+    offered = _from_files(offered, named, files)
+    report = _built(offered, named, out, force=force)
+    if as_json:
+        print_json(report.json)
+    else:
+        print_text(report.text)
+    if least is None or (report.share is not None and report.share >= least):
+        return DONE
+    print_note(f"siftlog: {named} finds {report.share}, where {least:g} is the least.")
+    return CHECK_FAILED
+
+
+def _offer(job: Any, what: str) -> Any:  # noqa: ANN401 - parts that jobs may have
+    """What a subcommand calls; raise `UsageError` where the job has none such."""
+    from runner.errors import UsageError
+
+    offers = getattr(job, "prepare", {})
+    if what not in offers:
+        if "" in offers:
+            raise UsageError(
+                f"prepare {job.name} takes no word {what!r}; leave it out."
+            )
+        every = (*offers, *getattr(job, "prepare_runs", ()))
+        known = ", ".join(sorted(filter(None, every))) or "nothing"
+        raise UsageError(f"{job.name} can prepare: {known}.")
+    return offers[what]
+
+
+def _from_files(
+    offered: Any,  # noqa: ANN401 - one of the interface's, to be found out
+    named: str,
+    files: Sequence[str],
+) -> Any:  # noqa: ANN401 - likewise
+    """What a subcommand makes of files; the others are as they are."""
+    from runner.cli.progress import paced_progress
+    from runner.cli.run_steps import CLOCK
+    from runner.errors import UsageError
+    from runner.job import PreparedFromFiles
+
+    if not isinstance(offered, PreparedFromFiles):
+        if files:
+            raise UsageError(f"{named} takes no files; leave out {files[0]}.")
+        return offered
+    with paced_progress(CLOCK) as progress:
+        return offered.read(tuple(map(Path, files)), progress)
+
+
+def _built(
+    offered: Any,  # noqa: ANN401 - as above
+    named: str,
+    out: Path | None,
+    *,
+    force: bool,
+) -> Any:  # noqa: ANN401 - as above
+    """The report, once the folder or file is written that it is about, if any."""
+    from runner.errors import UsageError
+    from runner.job import PreparedCheck, PreparedData, PreparedFolder
+    from runner.run.folder import replaced
+
+    is_folder = isinstance(offered, PreparedFolder)
+    builds = is_folder or isinstance(offered, PreparedData)
+    if out is None:
+        if builds and not isinstance(offered, PreparedCheck):
+            built = "folder" if is_folder else "file"
+            raise UsageError(f"{named} builds a {built}; say where with --out.")
+        return offered
+    if not builds:
+        raise UsageError(f"{named} builds no file; leave out --out.")
+    if isinstance(offered, PreparedFolder):
+        with replaced(out, force=force) as draft:
+            return offered.write(draft)
+    try:
+        out.write_bytes("".join(f"{line}\n" for line in offered.lines).encode())
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}.") from error
+    return offered
+
+
+def prepare_run(
+    job: Job,
+    what: str,
+    words: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Run *job* for the data that it makes; the exit code.
+
+    Args:
+        job: whose subcommand.
+        what: it, and the setting that names the file.
+        words: all that `prepare` has not read itself: the subcommand, its file, options
+            of `run`, settings.
+        given: what it has read, by name.
+        out: where the data are copied to.
+        as_json: whether JSON lines are printed.
+
+    Raises:
+        UsageError: file or folder is not named.
+    """
+    named = f"{job.name} {what}"
+    if out is None:
+        raise UsageError(f"{named} builds files; say in which folder with --out.")
+    typed = [job.name, *_without(words, what), "--output-dir", str(out)]
+    typed += [f"--set={each}" for each in given["sets"]]
+    typed += [f"--config={given['config']}"] if given["config"] else []
+    typed += ["--json"] if as_json else []
+    # as `run` reads its words: what it takes for options of its own is not a file
+    context = run.make_context("run", typed)
+    files, flags = split_words(context.args, switches(job), file_lists(job))
+    if len(files) != 1:
+        raise UsageError(f"{named} reads one file; it was given {len(files)}.")
+    context.args = [*flags, f"--{what.replace('_', '-')}", *files]
+    code: int = run.invoke(context)
+    return code
+
+
+def _without(words: Sequence[str], what: str) -> list[str]:
+    """The words without the subcommand, which comes first of the plain ones."""
+    rest = list(words)
+    rest.remove(what)
+    return rest

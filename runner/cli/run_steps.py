@@ -1,0 +1,416 @@
+"""Steps that run, resume and import share: from typed words to a scored run."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, assert_never
+
+from pydantic import BaseModel
+
+from runner.cli import arguments, score
+from runner.cli.arguments import environment, job_settings, variables
+from runner.cli.console import (
+    BUDGET,
+    CHECK_FAILED,
+    DONE,
+    ERROR,
+    FAILED_TASKS,
+    INTERRUPTED,
+    print_json,
+    print_note,
+    print_raw,
+    print_text,
+)
+from runner.cli.progress import progress
+from runner.cli.run import Leave
+from runner.cli.status import closing_lines, status_json
+from runner.clients.fallbacks import IGNORED
+from runner.errors import RunnerError, UsageError
+from runner.job import Job
+from runner.options import RunOptions, options_from, read_toml
+from runner.registry import job_names
+from runner.roles import fitted
+from runner.run.context import RunContext
+from runner.run.end import RunOutcome
+from runner.score.render import REPORT, overview, sheets
+from runner.score.scoring import Scoring, score_run
+from runner.scorecard import LIMITS
+from runner.shards.lease_protocol import VARIABLE
+from runner.typeset import typeset
+from runner.workload import ENVIRONMENT, Workload, load_workload, resolve
+from store.clock import SystemClock
+from store.database import open_reader
+from store.errors import StoreError
+from store.read.live import live_status
+from store.read.status import UNITS, Status, refused_parameters
+from store.runs import RunFolder
+from store.slices import Shard
+
+PREFIX = "SIFTLOG_"
+
+DEVELOPERS = frozenset({"SIFTLOG_REALDATA", "SIFTLOG_PROVE"})
+"""What the project's own tests read."""
+
+
+def warn_of_idle_variables(job: Job) -> None:
+    """Name on stderr each `SIFTLOG_` variable that has no effect on a run of *job*."""
+    for sentence in _sentences(job):
+        print_note(sentence)
+
+
+def _sentences(job: Job) -> Iterator[str]:
+    settings = {ENVIRONMENT + name.upper() for name in job.Settings.model_fields}
+    known = variables() | settings | DEVELOPERS | {VARIABLE}
+    for name in sorted(environment()):
+        if not name.startswith(PREFIX):
+            continue
+        if name not in known:
+            near = difflib.get_close_matches(
+                name, sorted(known - DEVELOPERS - {VARIABLE}), n=1
+            )
+            hint = f"did you mean {near[0]}?" if near else "see siftlog run --help."
+            yield f"warn: {name} in the environment sets nothing; {hint}"
+        elif name not in os.environ:
+            yield f"warn: {name} in .env sets nothing: that file holds keys only."
+
+
+CLOCK = SystemClock()
+
+
+def configuration(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The file named by `--config`, its cache found from its folder; or nothing."""
+    if not given.get("config"):
+        return {}
+    file = read_toml(given["config"])
+    if isinstance(place := file.get("cache_dir"), str):
+        file["cache_dir"] = given["config"].parent / place
+    return file
+
+
+def typed_settings(
+    job: Job,
+    words: list[str],
+    given: Mapping[str, Any],
+    file: Mapping[str, Any],
+) -> BaseModel:
+    """The job's settings from command line, environment and file."""
+    warn_of_idle_variables(job)
+    return resolve(
+        job,
+        typed=with_temperature(job, job_settings(words, given["sets"]), given),
+        environment=os.environ,
+        file={**implied(job, given, file), **file.get("settings", {})},
+        folder=given["config"].parent if given.get("config") else Path(),
+    )
+
+
+def implied(
+    job: Job, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> dict[str, str]:
+    """The settings that follow from naming a model, unless they are given."""
+    rules: Mapping[str, tuple[str, str]] = getattr(job, "implied", {})
+    found: dict[str, str] = {}
+    for option, (setting, value) in rules.items():
+        if given.get(option) or file.get(option):
+            found.setdefault(setting, value)
+    return found
+
+
+def with_temperature(
+    job: Job, typed: dict[str, list[str]], given: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """The typed settings, with the run's temperature where the job has one too.
+
+    What a run records of its settings is then what it sends.
+    """
+    value = given.get("temperature")
+    if value is None or "temperature" not in job.Settings.model_fields:
+        return typed
+    return {"temperature": [value], **typed}
+
+
+def with_sample(job: Job, settings: BaseModel) -> BaseModel:
+    """The job's shipped sample where no input was named at all; says so."""
+    fill = getattr(job, "with_sample", None)
+    if fill is None:
+        return settings
+    filled: BaseModel = fill(settings)
+    if filled is not settings:
+        print_note(f"No input was named: using the sample that ships with {job.name}.")
+    return filled
+
+
+def startable(job: Job, settings: BaseModel) -> BaseModel:
+    """Settings of a run, the sample's where no input was named.
+
+    Raises:
+        UsageError: An input that the job cannot do without is missing.
+    """
+    filled = with_sample(job, settings)
+    require = getattr(job, "require", None)
+    if require is not None:
+        require(filled)
+    return filled
+
+
+def engine_options(
+    given: Mapping[str, Any], file: Mapping[str, Any], **fixed: object
+) -> RunOptions:
+    """Run options: what was typed, over the file, under what is *fixed*."""
+    fields = RunOptions.model_fields
+    typed = {k: v for k, v in given.items() if k in fields and v not in {None, ()}}
+    plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
+    return options_from({**plain, **typed, **fixed})
+
+
+def own_limits(given: Mapping[str, Any]) -> list[str]:
+    """Names of the limits that were typed for this process alone."""
+    return [name for name in UNITS if given[name] is not None]
+
+
+def new_run(
+    job: Job, settings: BaseModel, given: Mapping[str, Any], file: Mapping[str, Any]
+) -> tuple[Workload, RunOptions]:
+    """What a new run is about, and its options.
+
+    Replicates default to what the job asks for, and the job fits its settings to the
+    run's models.
+    """
+    filled = startable(job, settings)
+    times = getattr(job, "replicates", None)
+    usual = {} if times is None else {"replicates": times(filled)}
+    options = engine_options(given, {**usual, **file})
+    work = load_workload(job, fitted(job, filled, options), starts=True)
+    return work, options
+
+
+def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
+    """Where a new run will lie."""
+    name = given.get("run_id")
+    if name is None:
+        now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
+        name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
+    if not RunFolder.is_valid_id(name):
+        raise UsageError(
+            f"--run-id {name}: use letters, digits, '.', '_' and '-', at most 100."
+        )
+    if name in job_names():
+        raise UsageError(
+            f"--run-id {name} is the name of a job, so siftlog prompts {name} would be "
+            "ambiguous; choose another id."
+        )
+    return RunFolder(given["runs_dir"] / name)
+
+
+def run_context(
+    given: Mapping[str, Any],
+    folder: RunFolder,
+    work: Workload,
+    leave: Leave | None = None,
+    *,
+    shard: Shard | None = None,
+) -> RunContext:
+    """What surrounds a run, or a shard; *leave* is called as it begins."""
+    own = folder if shard is None else folder.shard(shard.index, shard.count)
+
+    def launched() -> None:
+        if leave is not None:
+            leave(own)
+        if given["as_json"]:
+            part = {} if shard is None else {"shard": str(shard)}
+            print_json({"event": "launch", "run": folder.run_id, **part})
+        else:
+            what = "Run" if shard is None else f"Shard {shard} of run"
+            print_note(f"{what} {folder.run_id} of {work.job.name} in {folder.path}")
+
+    return RunContext(
+        clock=CLOCK,
+        environment=arguments.environment(),
+        runs_dir=given["runs_dir"],
+        tell=print_note,
+        launched=launched,
+        watch=progress(CLOCK),
+        broker=given.get("broker"),
+    )
+
+
+def print_findings(work: Workload) -> None:
+    """Prints what loading found in the inputs, and how large a sample is, on stderr."""
+    for finding in getattr(work.dataset, "findings", ()):
+        if finding.where == LIMITS:
+            print_note(finding.message)
+        elif finding.severity != "info":
+            print_note(f"{finding.severity}: {finding.line}")
+
+
+def end(
+    folder: RunFolder,
+    work: Workload,
+    ended: RunOutcome,
+    given: Mapping[str, Any],
+    *,
+    scores: bool,
+    shows: bool = True,
+) -> int:
+    """Score what ended, say how it ended, and choose the exit code.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        ended: how the process's work on it came out.
+        given: the verb's options.
+        scores: whether it is scored, if it got that far.
+        shows: whether the scores are shown, too.
+    """
+    scoring: Scoring | None = None
+    unscored: RunnerError | StoreError | None = None
+    if ended.why is not None:
+        print_note(ended.why)
+    _say_refused(folder)
+    # what a budget paid for is worth its scores; what is missing has just been said
+    if scores and ended.outcome in {"finished", "budget", "decided"}:
+        try:
+            scoring = asyncio.run(
+                score_run(
+                    work.job,
+                    folder,
+                    work.settings,
+                    clock=CLOCK,
+                    record=True,
+                    report=not given["no_report"],
+                )
+            )
+            if shows:
+                show_scoring(folder, scoring, given)
+        except (RunnerError, StoreError) as error:
+            unscored = error
+            print_note(f"siftlog: the answers are kept, but not scored: {error}")
+    with open_reader(folder.log) as reader:
+        seen = live_status(reader, CLOCK.now_us(), is_held=False)
+    state = seen.status
+    failed = (
+        score.failed_checks(scoring.scorecard, strict=given.get("strict", False))
+        if scoring is not None
+        else ()
+    )
+    code = ERROR if unscored else _exit_code(ended, state.tasks.failed)
+    if code == FAILED_TASKS:
+        print_note(_failures(folder, state))
+    for sentence in (
+        *(f"siftlog: {said}" for said in failed),
+        *closing_lines(state.replies),
+        *(f"{finding}." for finding in state.findings),
+    ):
+        print_note(sentence)
+    if failed and code in {DONE, FAILED_TASKS}:
+        code = CHECK_FAILED
+    if given["as_json"]:
+        shown = status_json(seen)
+        print_json(
+            {
+                "event": "done",
+                "run": folder.run_id,
+                "exit": code,
+                "tasks": shown["tasks"],
+                "attempts": shown["attempts"],
+                "replies": shown["replies"],
+                "findings": list(state.findings),
+                "cost_usd": shown["cost_usd"],
+                "possible_usd": shown["possible_usd"],
+                "in_flight_usd": shown["in_flight_usd"],
+                "scoring": scoring.number if scoring is not None else None,
+            }
+        )
+    return code
+
+
+def _failures(folder: RunFolder, state: Status) -> str:
+    """How many tasks failed, and the next step."""
+    if state.imported:
+        return f"{state.tasks.failed} tasks had failed where they were made."
+    run = folder.run_id
+    resume = "the same command" if folder.part else f"siftlog resume {run}"
+    return (
+        f"{state.tasks.failed} tasks failed; ask them again with: "
+        f"siftlog retry {run} && {resume}"
+    )
+
+
+def _say_refused(folder: RunFolder) -> None:
+    """What endpoints did not take, so that requests were other than the job's."""
+    with open_reader(folder.log) as reader:
+        facts = refused_parameters(reader)
+    if facts:
+        said = "; ".join(
+            f"{fact.model}: {fact.name} {fact.how}"
+            + (
+                f", sent as {fact.instead}"
+                if fact.instead and fact.how != IGNORED
+                else ""
+            )
+            for fact in facts
+        )
+        print_note(f"Not sent, or without effect, at some endpoint: {said}.")
+
+
+def _exit_code(ended: RunOutcome, failed: int) -> int:
+    match ended.outcome:
+        case "finished" | "decided":
+            return FAILED_TASKS if failed else DONE
+        case "budget":
+            return BUDGET
+        case "endpoint" | "given up" | "job":
+            return ERROR
+        case "drained" | "futility" | "held" | "cancelled":
+            return INTERRUPTED
+        case _:
+            assert_never(ended.outcome)
+
+
+def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) -> None:
+    """The summary and where the files lie; on stdout unless it carries JSON."""
+    if scoring.folder is not None and given.get("output_dir") is not None:
+        built = scoring.scorecard.built
+        if built is not None:
+            _set_aside(scoring.folder, given["output_dir"], built)
+        names = scoring.artifacts if built is None else built
+        _copy(scoring.folder, given["output_dir"], names)
+    if given["as_json"]:
+        return
+    form = given.get("form", "text")
+    if form != "text":
+        print_raw(typeset(sheets(scoring.scorecard, given["tables"]), form))
+        return
+    if first := overview(scoring.scorecard):
+        print_text(f"{typeset(first, 'text')}\n\n")
+    print_text(scoring.scorecard.summary)
+    if scoring.folder is not None:
+        print_text(f"files: {scoring.folder}")
+        if REPORT in scoring.artifacts:
+            print_text(f"report: {scoring.folder / REPORT}")
+    item = scoring.scorecard.worth_explaining
+    look = f"explain {folder.run_id} {item}" if item else f"tasks {folder.run_id}"
+    print_text(f"next: siftlog {look}")
+
+
+def _set_aside(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    """Keep data of these names that say something else: somebody may have made it."""
+    for name in names:
+        there = target / name
+        if there.exists() and there.read_bytes() != (source / name).read_bytes():
+            kept = there.with_name(f"{there.name}~")
+            there.replace(kept)
+            print_note(f"{there} was another one, and is kept as {kept.name}.")
+
+
+def _copy(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source / name, target / name)

@@ -1,0 +1,315 @@
+"""Split runs on the command line: a shard of one, all shards resumed, or `--engine`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from runner.cli import console, run_steps
+from runner.cli.console import duration, print_note
+from runner.cli.progress import DOT, Rate, progress_line
+from runner.cli.run import Leave
+from runner.errors import UsageError
+from runner.options import RunOptions
+from runner.run.context import RunContext
+from runner.run.end import RunOutcome
+from runner.shards.engines import PlacedRunStatus, Placement, ShowPlacedRun
+from runner.shards.parts import ShippingOptions, shard_of
+from runner.shards.placed_run import drive
+from runner.shards.worker import work_on
+from runner.workload import Workload
+from store.clock import Clock
+from store.read.usage import dollars
+from store.runs import RunFolder
+from store.segments.place import Place, address_of
+from store.slices import Shard
+
+ALONE = "0/1"
+"""The shard that is all of a run."""
+
+
+def is_part(given: Mapping[str, Any]) -> bool:
+    """Whether a process takes a part of a run, named or all of it.
+
+    Raises:
+        UsageError: a part is named, and somebody to place all parts; or how many parts
+            there are, and nobody to place them.
+    """
+    if given["engine"] is not None:
+        if given.get("shard") is not None:
+            raise UsageError(
+                "--engine starts all shards of a run, and --shard is one of them: "
+                "leave one of the two out."
+            )
+        return False
+    if given.get("shards") is not None:
+        raise UsageError(
+            "--shards is how many an --engine places: name one, or take a part of the "
+            "run with --shard i/n."
+        )
+    return any(given.get(name) for name in ("shard", "local_dir", "ship"))
+
+
+def run_part(
+    work: Workload, options: RunOptions, given: Mapping[str, Any], leave: Leave | None
+) -> int:
+    """Do a shard's work; its exit code goes by its own tasks.
+
+    Args:
+        work: the run's job, settings and data.
+        options: how calls are sent.
+        given: the verb's options.
+        leave: is called as the shard begins, where it is to leave the terminal.
+
+    Raises:
+        UsageError: the shard, or the run that it is of, is not named as it must be.
+    """
+    shard = shard_of(given.get("shard") or ALONE)
+    if given["run_id"] is None:
+        raise UsageError(
+            "A run that is split, or shipped, needs --run-id: all its shards are "
+            "started with the same one, now and later."
+        )
+    if "rate_share" not in options.model_fields_set:
+        options = options.model_copy(update={"rate_share": shard.count})
+    place = given["local_dir"] or given["runs_dir"]
+    folder = run_steps.new_folder({**given, "runs_dir": place}, work.job)
+    shell = run_steps.run_context(given, folder, work, leave, shard=shard)
+    ended = _worked(folder, shard, work, options, shell, given)
+    own = folder.shard(shard.index, shard.count)
+    code = run_steps.end(own, work, ended, given, scores=False)
+    end = "has ended" if ended.outcome == "finished" else "has stopped"
+    print_note(
+        f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
+        f"{_seen_whole(folder.run_id, given)}"
+    )
+    if ended.outcome == "futility" and ended.why is not None:
+        # last: whoever places shards goes by that, and does not place it again
+        print_note(ended.why)
+    return code
+
+
+def _seen_whole(run: str, given: Mapping[str, Any]) -> str:
+    """The commands that see a run of which one shard has been at work."""
+    if given["ship"] is not None:
+        return f"siftlog merge {run} --ship {given['ship']} && siftlog score {run}"
+    where = given["local_dir"]
+    option = "" if where is None else f" --runs-dir {where}"
+    return f"siftlog status {run}{option}; score them with: siftlog score {run}{option}"
+
+
+def resume_all(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    given: Mapping[str, Any],
+    leave: Leave | None,
+    *,
+    accept_changes: bool,
+    scores: bool,
+) -> int:
+    """Do what the shards of a run have left, in this process, and score the run.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent.
+        given: the verb's options.
+        leave: is called as it begins, where it is to leave the terminal.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        scores: whether it is scored once it has ended.
+
+    Raises:
+        UsageError: its log is to lie elsewhere.
+    """
+    if given["local_dir"] is not None:
+        raise UsageError(
+            f"Run {folder.run_id} is resumed where it lies; to keep a log elsewhere "
+            "start a shard of it: siftlog run JOB --run-id ID --shard 0/1 --local-dir "
+            "DIR --ship DIR|URL"
+        )
+    print_note(
+        f"Run {folder.run_id} is split: what its shards have answered is taken over, "
+        "and this process does all the rest."
+    )
+    shard = shard_of(ALONE)
+    ended = _worked(
+        folder,
+        shard,
+        work,
+        options,
+        run_steps.run_context(given, folder, work, leave, shard=shard),
+        given,
+        accept_changes=accept_changes,
+    )
+    folder.refresh()
+    return run_steps.end(folder, work, ended, given, scores=scores)
+
+
+def _worked(
+    folder: RunFolder,
+    shard: Shard,
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    given: Mapping[str, Any],
+    *,
+    accept_changes: bool = False,
+) -> RunOutcome:
+    return asyncio.run(
+        work_on(
+            folder.shard(shard.index, shard.count),
+            shard,
+            work,
+            options,
+            shell,
+            own=run_steps.own_limits(given),
+            shipping=_shipping(given),
+            accept_changes=accept_changes,
+            accept_loss=given["accept_loss"],
+        )
+    )
+
+
+def _shipping(given: Mapping[str, Any]) -> ShippingOptions | None:
+    """Where a log is carried, if anywhere."""
+    named = given.get("ship")
+    if named is None:
+        return None
+    return ShippingOptions(
+        place=Place.of(address_of(named)), every_s=given["ship_every"]
+    )
+
+
+def run_placed(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    given: Mapping[str, Any],
+    leave: Leave | None,
+    *,
+    scores: bool,
+) -> int:
+    """Drive a run until its shards have ended, and score it.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent.
+        given: the verb's options.
+        leave: is called once shards are at work, where it is to leave the terminal.
+        scores: whether it is scored, if it got that far.
+
+    Raises:
+        UsageError: it is to stop when something is decided, or its logs would never
+            come together.
+    """
+    if options.stopping is not None:
+        raise UsageError(
+            "--stop-when-decided looks at all answers of a run as they come, and its "
+            "shards have only their own: leave it or --engine out."
+        )
+    if given["local_dir"] is not None and given["ship"] is None:
+        raise UsageError(
+            "--local-dir keeps the log of each shard on its own machine: name with "
+            "--ship DIR|URL where these come together."
+        )
+    placement = Placement(
+        engine=given["engine"],
+        shards=given["shards"] or os.cpu_count() or 1,
+        address=given["address"],
+        ttl_s=given["lease_ttl_s"],
+        local_dir=_disk(given["local_dir"]),
+        ship=None if given["ship"] is None else address_of(given["ship"]),
+        ship_every_s=given["ship_every"],
+        accept_loss=given["accept_loss"],
+    )
+    print_note(
+        f"Placing {placement.shards} shards of run {folder.run_id} with "
+        f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
+    )
+    shell = run_steps.run_context(given, folder, work, leave)
+    # shards read it from a file that lies elsewhere
+    cache_dir = _absolute(options.cache_dir)
+    options = options.model_copy(update={"cache_dir": cache_dir})
+    console.relax_collector()
+    ended = asyncio.run(
+        drive(
+            folder,
+            work,
+            options,
+            shell,
+            placement=placement,
+            show=_shown(shell.clock),
+            own=run_steps.own_limits(given),
+        )
+    )
+    return run_steps.end(folder, work, ended, given, scores=scores)
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else path.absolute()
+
+
+def _disk(folder: Path | None) -> str | None:
+    """The folder of the shards' logs; by a variable, it is that of their machines."""
+    if folder is None:
+        return None
+    is_theirs = str(folder).startswith("$")
+    return str(folder if is_theirs else folder.absolute())
+
+
+def _shown(clock: Clock) -> ShowPlacedRun:
+    """Progress over all shards, in one line on stderr."""
+
+    @asynccontextmanager
+    async def show(stand: Callable[[], PlacedRunStatus]) -> AsyncIterator[None]:
+        meter = _Meter(stand, clock)
+        async with progress_line(lambda width: meter.line()[:width], clock):
+            yield
+
+    return show
+
+
+class _Meter:
+    """Figures of all shards, and the rate of the last minute."""
+
+    def __init__(self, stand: Callable[[], PlacedRunStatus], clock: Clock) -> None:
+        self._stand = stand
+        self._clock = clock
+        self._rate: Rate | None = None  #: from what the first look found
+
+    def line(self) -> str:
+        """How the run stands, in one line."""
+        stand = self._stand()
+        parts = [f"{stand.at_work} of {stand.shards} shards at work"]
+        seen = stand.status
+        if seen is not None:
+            tasks = seen.tasks
+            ended = tasks.completed + tasks.failed
+            planned = tasks.planned - tasks.skipped
+            self._rate = self._rate or Rate(self._clock, ended)
+            rate = self._rate.per_s(ended)
+            share = ended / planned if planned else 0.0
+            parts += [
+                f"{ended:,} of {planned:,} planned {share:.1%}",
+                f"{rate:,.1f}/s",
+            ]
+            if rate > 0 and planned > ended and not seen.pauses:
+                parts.append(f"{duration((planned - ended) / rate)} left")
+            if seen.budget_usd is not None:
+                parts.append(f"{dollars(seen.cost_usd)} of {dollars(seen.budget_usd)}")
+            elif seen.cost_usd:
+                parts.append(dollars(seen.cost_usd))
+            parts += [f"paused: {pause}" for pause in seen.pauses]
+        counts = {
+            "failed": seen.tasks.failed if seen is not None else 0,
+            "in flight": stand.in_flight,
+            "restarts": stand.restarts,
+        }
+        parts += [f"{count:,} {what}" for what, count in counts.items() if count]
+        return DOT.join(parts)

@@ -1,0 +1,399 @@
+"""Sends requests over HTTP without an SDK; the client for OpenAI's forms.
+
+A chat is sent in one of two forms, as a chat completion or as a response; which one is
+fixed when the client is opened (`design/responses.md`).
+
+Requests are built once and handed to the transport directly: cookies, redirects,
+retries and the pool of `httpx.AsyncClient` cost more CPU than the whole engine and
+are of no use here (`design/http-transport.md` has the figures).
+
+Every client that speaks HTTP sends through here, so that timeouts, proxies, broken
+connections, endless replies and echoed keys are met in one way. No request is built
+and no reply is read in here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import errno
+import ipaddress
+import urllib.request
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from typing import Final, NamedTuple, assert_never
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from runner.clients.client import (
+    Call,
+    ClientOptions,
+    ClientStatistics,
+    ClientTally,
+    Keyring,
+    Received,
+    Secret,
+)
+from runner.clients.fallbacks import Fallbacks
+from runner.clients.refusals import SentFields, kept_headers, one_line, refusal
+from runner.clients.wire import (
+    OPENAI_EMBEDDINGS,
+    RERANK,
+    decode_reply,
+    encode_embed,
+    encode_rerank,
+)
+from runner.clients.wire_openai import (
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    encode_chat,
+    encode_responses,
+)
+from runner.errors import (
+    AttemptError,
+    ConnectionLost,
+    MalformedReply,
+    OutOfFiles,
+    Timeout,
+    UsageError,
+)
+from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest
+
+KEEPALIVE_S: Final = 4.0
+"""Idle connections are closed before the server does it: uvicorn, under vLLM and most
+other servers, closes after 5 s, and a request sent at that moment is lost."""
+
+COMPRESSIONS: Final = "gzip, deflate"
+"""What a reply may be compressed as: both unpack piece by piece. Two of them around
+each other, or zstd, make gigabytes of a few kilobytes before they can be counted."""
+
+_UNPACKED: Final = {"", "identity", *COMPRESSIONS.split(", ")}
+
+TRANSPORT_ERRORS: Final[tuple[tuple[type[Exception], type[AttemptError], str], ...]] = (
+    (aiohttp.ConnectionTimeoutError, Timeout, "no connection in time"),
+    (aiohttp.ServerTimeoutError, Timeout, "no byte in time"),
+    (TimeoutError, Timeout, "the reply was not whole in time"),
+    (aiohttp.ClientConnectorError, ConnectionLost, "no connection"),
+    (aiohttp.ClientConnectionError, ConnectionLost, "the connection broke"),
+    (aiohttp.ClientPayloadError, ConnectionLost, "the connection broke in the reply"),
+    (httpx.DecodingError, MalformedReply, "the reply's compression is damaged"),
+    (aiohttp.ClientError, MalformedReply, "the reply is not HTTP"),
+)
+"""From what the transport raises, httpx's wrapping taken off, to what it means here;
+the first that fits decides."""
+
+UNSENT: Final = (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)
+"""Of these, those after which the endpoint has seen nothing."""
+
+
+_NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
+
+
+class StreamRefused(Exception):
+    """A reply of lines came with another status than 200."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class HttpSender:
+    """Connections to one endpoint."""
+
+    def __init__(self, endpoint: str, options: ClientOptions, keys: Keyring) -> None:
+        """Send to *endpoint*, which messages name, and mask *keys* in what comes."""
+        self._endpoint = endpoint
+        self._options = options
+        proxy = proxy_for(httpx.URL(endpoint))
+        self._keys = keys.with_also(*_secrets_of(proxy))
+        timeouts = options.timeouts
+        self._extensions = {
+            "timeout": {"connect": timeouts.connect_s, "read": timeouts.silence_s}
+        }
+        # The engine bounds what is in flight; a second bound here could only disagree.
+        self._transport = AiohttpTransport(
+            limits=httpx.Limits(max_connections=0, keepalive_expiry=KEEPALIVE_S),
+            proxy=proxy,
+        )
+
+    async def send(self, request: httpx.Request) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers that matter and body of the reply, keys masked.
+
+        Raises:
+            AttemptError: No whole reply came back.
+        """
+        request.extensions = self._extensions
+        with self._translated():
+            async with asyncio.timeout(self._options.timeouts.total_s):
+                response = await self._transport.handle_async_request(request)
+                try:
+                    headers, body = await self._whole(response)
+                finally:
+                    await response.aclose()
+        return response.status_code, headers, body
+
+    async def lines(self, request: httpx.Request) -> AsyncGenerator[bytes]:
+        """The lines of a reply of any length, keys masked, each as it comes.
+
+        Only silence ends it early, not its length.
+
+        Raises:
+            AttemptError: The reply broke off; what came before it is whole.
+            Refused: Its status is another one than 200.
+        """
+        request.extensions = self._extensions
+        with self._translated():
+            response = await self._transport.handle_async_request(request)
+            try:
+                if response.status_code != httpx.codes.OK:
+                    headers, body = await self._whole(response)
+                    raise StreamRefused(response.status_code, headers, body)
+                rest = b""
+                async with aclosing(self._pieces(response)) as pieces:
+                    async for piece in pieces:
+                        *whole, rest = (rest + piece).split(b"\n")
+                        for line in whole:
+                            self._check_length(response, len(line))
+                            yield self._keys.mask_bytes(line)
+                        self._check_length(response, len(rest))
+                if rest:
+                    yield self._keys.mask_bytes(rest)
+            finally:
+                await response.aclose()
+
+    async def _whole(self, response: httpx.Response) -> tuple[dict[str, str], bytes]:
+        """Headers that matter and body of a reply, keys masked."""
+        body = await self._read(response)
+        headers = {
+            name: self._keys.mask(value)
+            for name, value in kept_headers(
+                response.headers, self._options.kept_headers
+            ).items()
+        }
+        return headers, self._keys.mask_bytes(body)
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        pieces: list[bytes] = []
+        length = 0
+        async with aclosing(self._pieces(response)) as coming:
+            async for piece in coming:
+                length += len(piece)
+                self._check_length(response, length)
+                pieces.append(piece)
+        return b"".join(pieces)
+
+    async def _pieces(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+        compression = response.headers.get("content-encoding", "").strip().lower()
+        if compression not in _UNPACKED:
+            raise MalformedReply(
+                f"{self._endpoint} compressed its reply as "
+                f"{one_line(compression)!r}, which was not asked for.",
+                status=response.status_code,
+            )
+        async for piece in response.aiter_bytes():
+            yield piece
+
+    def _check_length(self, response: httpx.Response, length: int) -> None:
+        if length > self._options.max_reply_bytes:
+            raise MalformedReply(
+                f"{self._endpoint} sent a reply of more than "
+                f"{self._options.max_reply_bytes} bytes.",
+                status=response.status_code,
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, aiohttp.ClientError, TimeoutError) as error:
+            is_wrapped = isinstance(error, httpx.TransportError)
+            cause = (is_wrapped and error.__cause__) or error
+            meaning, what = next(
+                (meaning, what)
+                for kind, meaning, what in TRANSPORT_ERRORS
+                if isinstance(cause, kind)
+            )
+            if isinstance(cause, OSError) and cause.errno in _NO_FILES:
+                meaning, what = OutOfFiles, "too many files are open here"
+            said = one_line(self._keys.mask(str(cause)))
+            message = f"{self._endpoint}: {what}" + (f" ({said})" if said else "")
+            # The cause is dropped: aiohttp's errors carry the request with its key.
+            raise meaning(message, was_sent=not isinstance(cause, UNSENT)) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.aclose()
+
+
+def proxy_for(url: httpx.URL) -> httpx.Proxy | None:
+    """The proxy that the environment names for *url*; loopback never takes one."""
+    try:
+        is_loopback = ipaddress.ip_address(url.host).is_loopback
+    except ValueError:
+        is_loopback = url.host == "localhost"
+    proxy = urllib.request.getproxies().get(url.scheme)
+    if proxy is None or is_loopback or urllib.request.proxy_bypass(url.host):
+        return None
+    return httpx.Proxy(proxy)
+
+
+def _secrets_of(proxy: httpx.Proxy | None) -> Iterator[Secret]:
+    """What a proxy is told and could repeat: the password, also as it is sent."""
+    if proxy is None or proxy.auth is None:
+        return
+    user, password = proxy.auth
+    sent = base64.b64encode(f"{user}:{password}".encode()).decode()
+    for value in (password, sent):
+        with suppress(UsageError):  # with blanks: that is never sent as it stands
+            yield Secret(value)
+
+
+OPENAI_URL: Final = "https://api.openai.com/v1"
+
+PATHS: Final[Mapping[str, str]] = {
+    OPENAI_CHAT: "/chat/completions",
+    OPENAI_RESPONSES: "/responses",
+    OPENAI_EMBEDDINGS: "/embeddings",
+    RERANK: "/rerank",
+}
+"""Where requests go, under the base URL, by the form of the reply."""
+
+CHATS: Final = {OPENAI_CHAT: encode_chat, OPENAI_RESPONSES: encode_responses}
+"""The forms in which a chat can be sent."""
+
+
+class _Written(NamedTuple):
+    """A request as it leaves."""
+
+    url: httpx.URL
+    content: bytes
+    form: str  #: of the reply
+    sent: SentFields
+
+
+class OpenAICompatibleClient:
+    """Sends requests of every kind to one model at one endpoint."""
+
+    def __init__(self, model: str, options: ClientOptions) -> None:
+        self._model = model
+        self._options = options
+        # an empty address, as of an unset variable, must not mean OpenAI
+        base_url = OPENAI_URL if options.base_url is None else options.base_url
+        self._endpoint = endpoint_url(base_url)
+        self._chat: Final = (
+            OPENAI_RESPONSES if options.api == "responses" else OPENAI_CHAT
+        )
+        self._urls = {
+            form: httpx.URL(self._endpoint + path) for form, path in PATHS.items()
+        }
+        self._ladder = options.ladder or Fallbacks(
+            self._endpoint, model, structured=options.structured
+        )
+        if self._endpoint == OPENAI_URL:
+            self._ladder.begin_with("max_completion_tokens")
+        self._headers = _headers(httpx.URL(self._endpoint), options.api_key)
+        self._headers |= options.headers
+        self._sender = HttpSender(self._endpoint, options, options.keys)
+        self._tally = ClientTally()
+
+    async def call(self, call: Call) -> Received:
+        """Send the request once.
+
+        Raises:
+            AttemptError: No usable reply came back; no message or body of it holds
+                the key.
+        """
+        written = self._written(call.request, call.task.number)
+        request = httpx.Request(
+            "POST", written.url, headers=self._headers, content=written.content
+        )
+        with self._tally.attempt():
+            self._tally.bytes_sent += len(written.content)
+            status, headers, body = await self._sender.send(request)
+            self._tally.bytes_received += len(body)
+            if status != httpx.codes.OK:
+                now_us = self._options.clock.now_us()
+                refused = refusal(self._endpoint, status, headers, body, now_us=now_us)
+                raise self._ladder.met(refused, written.sent)
+            try:
+                reply = decode_reply(written.form, body)
+            except AttemptError as error:
+                error.status = status
+                raise
+            return Received(
+                body=body,
+                form=written.form,
+                reply=reply,
+                status=status,
+                headers=headers or None,
+            )
+
+    def _written(self, request: Request, task: int) -> _Written:
+        sent = self._ladder.sent(request, task)
+        match request:
+            case ChatRequest():
+                form, encode = self._chat, CHATS[self._chat]
+                content = encode(request, self._model, sent.shape)
+            case EmbedRequest():
+                form = OPENAI_EMBEDDINGS
+                content = encode_embed(request, self._model, packed=sent.shape.packed)
+            case RerankRequest():
+                form = RERANK
+                content = encode_rerank(request, self._model)
+            case _:
+                assert_never(request)
+        return _Written(self._urls[form], content, form, sent)
+
+    def statistics(self) -> ClientStatistics:
+        """The client's figures."""
+        return self._tally.statistics()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._sender.close()
+
+
+def endpoint_url(base_url: str) -> str:
+    """*base_url* as requests use it: `/v1` is added where it names no path.
+
+    Raises:
+        UsageError: It is not an HTTP address, or it carries a password.
+    """
+    # asked before reading: what cannot be read may hold a password too
+    if "@" in base_url or "?" in base_url:
+        raise UsageError(
+            "The base URL holds a password or a query; "
+            "put the key into the environment instead."
+        )
+    try:
+        url = httpx.URL(base_url.strip())
+    except httpx.InvalidURL as error:
+        raise UsageError(
+            f"The base URL {base_url!r} cannot be read: {error}."
+        ) from None
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise UsageError(
+            f"The base URL {base_url!r} is not an address; "
+            "write it like http://127.0.0.1:8000/v1."
+        )
+    path = url.path.rstrip("/")
+    for known in PATHS.values():
+        path = path.removesuffix(known)
+    return str(url.copy_with(path=path or "/v1", fragment=None))
+
+
+def _headers(url: httpx.URL, key: Secret | None) -> dict[str, str]:
+    headers = {
+        "host": url.netloc.decode(),
+        "accept": "application/json",
+        "accept-encoding": COMPRESSIONS,
+        "content-type": "application/json",
+        "user-agent": "siftlog",
+    }
+    if key is not None:
+        headers["authorization"] = f"Bearer {key.reveal()}"
+    return headers

@@ -1,0 +1,480 @@
+"""Reads what an HTTP status, its headers and its body say about an attempt; pure.
+
+The table `RULES` is read from the top, and the first rule that fits decides. It knows
+the codes that OpenAI, vLLM, Ollama and the common gateways use.
+
+The words of many servers are read here and nothing is decided: what is sent instead is
+the business of `runner.clients.fallbacks`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import msgspec
+
+from runner.clients.wire_shared import UNREADABLE, Shape
+from runner.errors import (
+    AttemptError,
+    AuthFailed,
+    BadRequest,
+    ContentFault,
+    ContentFiltered,
+    ContextTooLong,
+    FormRefused,
+    NotServed,
+    Overloaded,
+    QuotaSpent,
+    RateLimited,
+    SchemaMismatch,
+    ServerError,
+    Timeout,
+)
+from runner.limits.rate_limits import reset_s
+
+KEPT_HEADERS: Final = re.compile(
+    r"x-ratelimit-.*|anthropic-ratelimit-.*|ratelimit(-.*)?|retry-after(-ms)?"
+    r"|(x-)?request-id|x-litellm-call-id|cf-ray|x-ms-region|openai-processing-ms"
+)
+"""Headers worth a place in the log: limits, waits, the name to give to support, and
+where the request was served."""
+
+LONGEST_QUOTE: Final = 300
+"""Characters of a server's message that are passed on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalRule:
+    """Which replies it fits, and what they mean."""
+
+    statuses: range
+    error: type[AttemptError]
+    advice: str  #: the next step, as the end of a sentence; may be empty
+    words: re.Pattern[str] | None = None  #: to be found in the body's code or message
+
+
+def _only(status: int) -> range:
+    return range(status, status + 1)
+
+
+_CLIENT = range(400, 500)
+_CONTEXT = re.compile(
+    r"context_length_exceeded|context (length|window|size)|prompt is too long"
+    r"|maximum (prompt|input) length|too many (input )?tokens",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content_filter|content_policy|content management", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_quota|insufficient[_ ]balance|billing_(hard_limit|not_active)"
+    r"|budget_exceeded|credit balance is too low",
+    re.IGNORECASE,
+)
+"""OpenAI `insufficient_quota`, `billing_hard_limit_reached`, DeepSeek "Insufficient
+Balance", a LiteLLM proxy `budget_exceeded` (status 400), Anthropic "Your credit balance
+is too low" (status 400)."""
+_QUOTA_429 = re.compile(
+    rf"{_QUOTA.pattern}|billing|exceeded your current quota", re.IGNORECASE
+)
+"""Looser, because the status says already that something is used up."""
+_MODEL = re.compile(
+    r"model_not_found|invalid_model|invalid model name|not a valid model"
+    r"|(^|: )\W*(unknown|no such|invalid) model\b|model not exist|deploymentnotfound"
+    r"|model\W+\S+\W+(does not exist|(is )?not found|is not (available|supported))",
+    re.IGNORECASE,
+)
+"""What endpoints say of a model that they do not have, where the status is not 404.
+Among others: a LiteLLM proxy "Invalid model name passed in model=x", OpenRouter "x is
+not a valid model ID", DeepSeek "Model Not Exist", Mistral `invalid_model`."""
+_MISMATCH = re.compile(
+    r"json_validate_failed|does not match the expected schema", re.IGNORECASE
+)
+"""What Groq says where the model's reply was not of the form that was asked."""
+_FORM = re.compile(
+    r"response.?format|text\.format|json.?schema|response_?schema|output_?(format|config)"
+    r"|invalid schema|structured.?output|guided.?decoding|grammar|encoding_format",
+    re.IGNORECASE,
+)
+"""What endpoints say that do not take the form asked for. Seen, among others:
+OpenAI "Invalid parameter: 'response_format' of type 'json_schema' is not supported with
+this model", DeepSeek "This response_format type is unavailable now", LM Studio
+"'response_format.type' must be 'json_schema' or 'text'", vLLM "The provided JSON schema
+contains features not supported by xgrammar", ik_llama.cpp, with status 500,
+"response_format type must be one of "text" or "json_object""."""
+
+_CONTENT: Final = re.compile(
+    r"fail\w* to (parse|tokenize|apply|render)|pars(e|ing) error|unexpected (end|token)"
+    r"|invalid (json|utf)|jinja|chat template|does not match the expected \S+ format",
+    re.IGNORECASE,
+)
+"""What a 500 says that comes of the prompt or of the schema. Seen: llama.cpp "Failed to
+parse input at pos 41", in builds of 2026 "The model produced output that does not match
+the expected peg-native format", where output that has to be JSON was cut in the
+middle."""
+
+_TRY_AGAIN: Final = re.compile(
+    r"(?:try again|retry)(?: after| in) (?P<n>[0-9][0-9.]{0,9}) ?(?P<unit>ms|s|m)?\b"
+    r"|(?:try again|retry)(?: after| in) (?P<span>(?:[0-9.]+h)?(?:[0-9.]+m)?[0-9.]+s)",
+    re.IGNORECASE,
+)
+"""Waits named in words: OpenAI and Groq "Please try again in 5.289s", Groq "in
+1m26.4s", Azure "Please retry after 7 seconds"."""
+
+REFUSAL_RULES: Final[tuple[RefusalRule, ...]] = (
+    RefusalRule(statuses=_only(401), error=AuthFailed, advice="check the key"),
+    RefusalRule(
+        statuses=_only(402), error=QuotaSpent, advice="the account needs credit"
+    ),
+    # An empty account answers 400, 403 or 429 too, and no waiting will fill it.
+    RefusalRule(
+        statuses=range(400, 429),
+        words=_QUOTA,
+        error=QuotaSpent,
+        advice="the account needs credit",
+    ),
+    # Gemini says "You exceeded your current quota" of a minute's limit too, with a wait
+    RefusalRule(statuses=_only(429), words=_TRY_AGAIN, error=RateLimited, advice=""),
+    RefusalRule(
+        statuses=_only(429),
+        words=_QUOTA_429,
+        error=QuotaSpent,
+        advice="the account needs credit",
+    ),
+    RefusalRule(
+        statuses=range(400, 404),
+        words=_FILTER,
+        error=ContentFiltered,
+        advice="the endpoint will not take this text",
+    ),
+    RefusalRule(
+        statuses=_only(403), error=AuthFailed, advice="check what the key may do"
+    ),
+    RefusalRule(statuses=_only(429), error=RateLimited, advice=""),
+    RefusalRule(statuses=_only(408), error=Timeout, advice=""),
+    # Groq has no capacity left for its flex tier
+    RefusalRule(statuses=_only(498), error=Overloaded, advice=""),
+    # a service behind the endpoint failed
+    RefusalRule(statuses=_only(424), error=ServerError, advice=""),
+    RefusalRule(
+        statuses=_CLIENT,
+        words=_CONTEXT,
+        error=ContextTooLong,
+        advice="shorten the prompt or choose a model that takes more",
+    ),
+    RefusalRule(
+        statuses=_CLIENT,
+        words=_MODEL,
+        error=NotServed,
+        advice="check the model's name",
+    ),
+    RefusalRule(statuses=_CLIENT, words=_MISMATCH, error=SchemaMismatch, advice=""),
+    RefusalRule(
+        statuses=range(400, 501),
+        words=_FORM,
+        error=FormRefused,
+        advice="asked again in a plainer form",
+    ),
+    RefusalRule(
+        statuses=_only(404),
+        error=NotServed,
+        advice="check the base URL and the model's name",
+    ),
+    RefusalRule(statuses=_only(405), error=NotServed, advice="check the base URL"),
+    RefusalRule(
+        statuses=_only(501),
+        error=NotServed,
+        advice="the server does not offer that route",
+    ),
+    RefusalRule(statuses=_CLIENT, error=BadRequest, advice=""),
+    RefusalRule(statuses=_only(503), error=Overloaded, advice=""),
+    RefusalRule(statuses=_only(529), error=Overloaded, advice=""),
+    RefusalRule(statuses=_only(500), words=_CONTENT, error=ContentFault, advice=""),
+    RefusalRule(statuses=range(500, 600), error=ServerError, advice=""),
+    RefusalRule(
+        statuses=range(300, 400),
+        error=BadRequest,
+        advice="give the address it redirects to as the base URL",
+    ),
+)
+
+
+def refusal(
+    endpoint: str, status: int, headers: Mapping[str, str], body: bytes, *, now_us: int
+) -> AttemptError:
+    """The error that a reply with another status than 200 stands for.
+
+    Args:
+        endpoint: Base URL, for the message.
+        status: The HTTP status.
+        headers: The reply's headers that matter, lower case.
+        body: The reply's body, free of the key.
+        now_us: Wall clock, for a `Retry-After` that names a date.
+    """
+    complaint = error_body(body)
+    said = complaint.words
+    rule = next(
+        (
+            rule
+            for rule in REFUSAL_RULES
+            if status in rule.statuses
+            and (rule.words is None or rule.words.search(f"{complaint.code} {said}"))
+        ),
+        RefusalRule(
+            statuses=_only(status), error=BadRequest, advice="check the base URL"
+        ),
+    )
+    message = f"{endpoint} answered {status}"
+    if said:
+        message += f": {said}"
+    if rule.advice:
+        message += f" ({rule.advice})"
+    return rule.error(
+        message,
+        status=status,
+        retry_after_s=_asked_s(rule.error, headers, said, now_us=now_us),
+        body=body or None,
+        headers=headers or None,
+    )
+
+
+def _asked_s(
+    error: type[AttemptError], headers: Mapping[str, str], said: str, *, now_us: int
+) -> float | None:
+    """Seconds to wait, by the headers or, of a limit, by the words beside them."""
+    asked_s = retry_after_s(headers, now_us=now_us)
+    if asked_s is None and issubclass(error, RateLimited | Overloaded):
+        return wait_in_words_s(said)
+    return asked_s
+
+
+def retry_after_s(headers: Mapping[str, str], *, now_us: int) -> float | None:
+    """Seconds that the endpoint asks to wait; None where it does not say.
+
+    `retry-after-ms` (OpenAI, Azure) is finer than `Retry-After` and goes first; the
+    latter holds seconds or an HTTP date (RFC 9110, section 10.2.3).
+    """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
+            return float(value) * unit_s
+    try:
+        due = parsedate_to_datetime(headers.get("retry-after", ""))
+        if due.tzinfo is None:
+            due = due.replace(tzinfo=UTC)
+        return max(0.0, due.timestamp() - now_us / 1e6)
+    except (ValueError, OverflowError):
+        return None
+
+
+def wait_in_words_s(text: str) -> float | None:
+    """Seconds that an error's sentence asks to wait; None where it does not say."""
+    if (found := _TRY_AGAIN.search(text)) is None:
+        return None
+    span = found["span"] or f"{found['n']}{found['unit'] or 's'}"
+    return reset_s(span, now_us=0)
+
+
+def kept_headers(
+    headers: Mapping[str, str], names: re.Pattern[str] = KEPT_HEADERS
+) -> dict[str, str]:
+    """The headers with these *names*, in lower case, sorted by name."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    return {name: lower[name] for name in sorted(lower) if names.fullmatch(name)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBody:
+    """What the body of an error says."""
+
+    code: str = ""  #: its code and its type
+    words: str = ""  #: its sentence, fit for a terminal
+    fields: tuple[str, ...] = ()  #: of the request, where the body names them as such
+
+
+def error_body(body: bytes) -> ErrorBody:
+    """What the body of an error says, in any of the shapes that servers use.
+
+    `{"error": {"message", "type", "param", "code"}}` (OpenAI; Gemini puts it into a
+    list), `{"error": "text"}`,
+    `{"detail": [...]}` (FastAPI, Mistral), `{"message": ...}`, `{"object": "error",
+    ...}` (vLLM), and plain text.
+    """
+    try:
+        said = msgspec.json.decode(body)
+    except UNREADABLE:
+        said = body[: 4 * LONGEST_QUOTE].decode(errors="replace")
+        if _HTML.match(said):
+            # a proxy or a firewall answers, not the endpoint itself
+            title = _TITLE.search(said)
+            said = f"a web page, {title[1]!r}" if title else "a web page"
+            return ErrorBody(words=one_line(said))
+    if isinstance(said, list) and len(said) == 1:
+        said = said[0]  # Gemini's stands in a list
+    if isinstance(said, dict) and "error" in said:
+        said = said["error"]
+    code, fields = "", []
+    if isinstance(said, dict):
+        code = " ".join(str(said.get(name) or "") for name in ("code", "type"))
+        if isinstance(said.get("param"), str):
+            fields.append(said["param"])
+        said = said.get("message") or said.get("detail") or ""
+    if isinstance(said, dict):  # Mistral's list stands in a table of its own
+        said = said.get("detail") or said
+    if isinstance(said, list):
+        faults = [fault for fault in said if isinstance(fault, dict)]
+        fields += [_place(fault) for fault in faults]
+        code += "".join(f" {fault.get('type') or ''}" for fault in faults)
+        # without what was sent, which such a fault repeats
+        said = "; ".join(map(_fault, faults)) or msgspec.json.encode(said).decode()
+    elif not isinstance(said, str):
+        said = msgspec.json.encode(said).decode()
+    fields += [
+        ".".join(re.findall(r"'([^']*)'", place)) for place in _LOC.findall(said)
+    ]
+    return ErrorBody(
+        code=code, words=one_line(said), fields=tuple(filter(None, fields))
+    )
+
+
+_LOC: Final = re.compile(r"'loc': [(\[]([^)\]]*)[)\]]")
+"""A place in the list of faults that vLLM writes as Python does, in its sentence."""
+
+
+def _place(fault: Mapping[str, Any]) -> str:
+    """The field that a validator's fault is about."""
+    where = fault.get("loc")
+    steps = where if isinstance(where, list) else [where]
+    return ".".join(str(step) for step in steps if step not in {None, "body"})
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """One fault of a validator's list, in words."""
+    said = str(fault.get("msg") or fault.get("message") or fault.get("type") or "")
+    return ": ".join(filter(None, (_place(fault), said)))
+
+
+_HTML = re.compile(r"\s*<(!doctype html|html|head)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+
+
+def one_line(text: str) -> str:
+    """*text* fit for a message: printable, on one line, and short."""
+    line = " ".join(text.split())
+    shown = "".join(letter for letter in line if letter.isprintable())
+    return (
+        shown
+        if len(shown) <= LONGEST_QUOTE
+        else shown[: LONGEST_QUOTE - 1].rstrip() + "…"
+    )
+
+
+FORMAT: Final = "response_format"
+SYSTEM: Final = "system"
+PACKED: Final = "encoding_format"
+LIMITS: Final = ("max_tokens", "max_completion_tokens")
+ROOM: Final = "reasoning room"
+_REFUSING: Final = re.compile(
+    r"un-?(supported|known|expected|available|recogni[sz]ed)|extra|forbidden|invalid"
+    r"|(not|n't|no longer) (\w+ )?(support|permit|allow|accept|available|implemented"
+    r"|compatible|enabled|recogni[sz]ed|a valid|an? \w+ parameter)|deprecated"
+    r"|only the default|must (be|alternate)|has to be|can ?not|can only|incompatible"
+    r"|removed",
+    re.IGNORECASE,
+)
+"""Words of a refusal, near the name of what is refused."""
+
+_SYSTEM: Final = re.compile(
+    r"system (role|message|prompt|instruction)s?\b.{0,60}(support|allow|enabled|permit)"
+    r"|(role|roles)\b.{0,60}\b(system|developer)\b|developer instruction"
+    r"|roles must alternate",
+    re.IGNORECASE,
+)
+"""Seen: "System role not supported" (Gemma's template), "'messages[0].role' does not
+support 'system' with this model" (o1-mini), "Developer instruction is not enabled"
+(Gemini's form of Gemma), "Conversation roles must alternate user/assistant"."""
+
+_FORMAT: Final = re.compile(
+    r"response.?format|text\.format|json.?schema|json.?object|response_?schema"
+    r"|structured.?output"
+    r"|output_?(format|config)|guided.?decoding|grammar|invalid schema",
+    re.IGNORECASE,
+)
+_TOO_LARGE: Final = re.compile(
+    r"too (large|high|big|long)|at most|above|exceed|less than|maximum|<=|limit of",
+    re.IGNORECASE,
+)
+_COMMON: Final = re.compile(r"[a-z]+")
+"""Names that are also words of English: they count only in quotes, or as a place."""
+_PLAINLY_NAMED: Final = frozenset({"temperature"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentFields:
+    """What a call sent, as far as an endpoint may refuse it."""
+
+    shape: Shape
+    names: frozenset[str] = frozenset()
+    room: int = 0  #: tokens for reasoning in its limit
+    task: int = 0  #: number of its task; 0: of none
+
+
+def refused_fields(
+    complaint: ErrorBody, words: str, sent: SentFields, *, is_form: bool
+) -> tuple[str, ...]:
+    """Which of the fields that were sent an endpoint refuses, by its own words.
+
+    A field that the body names as such decides. Otherwise a name counts that stands in
+    a sentence of refusal; names that are words of English only in quotes.
+
+    Args:
+        complaint: the body of the refusal.
+        words: its sentence, or what there is instead.
+        sent: what the call sent.
+        is_form: whether the words are of a kind that is about the reply's form.
+    """
+    places = [_named(field, words, sent.names) for field in complaint.fields]
+    named = [name for name in places if name is not None]
+    code = complaint.code.replace("invalid_request_error", "")  # of every refusal
+    if not named and _REFUSING.search(f"{code} {words}"):
+        named = [name for name in sorted(sent.names) if _is_in(name, words)]
+        if SYSTEM in sent.names and _SYSTEM.search(words):
+            named.append(SYSTEM)
+    elif not named and _TOO_LARGE.search(words):
+        named = [name for name in LIMITS if name in sent.names and _is_in(name, words)]
+    if not named and is_form:
+        named = [name for name in (FORMAT, PACKED) if name in sent.names]
+    limits = [name for name in named if name in LIMITS]
+    if limits and _TOO_LARGE.search(f"{complaint.code} {words}"):
+        # the number is at fault, not its name
+        others = [name for name in named if name not in LIMITS]
+        named = [*others, ROOM] if sent.room and sent.shape.room else others
+    return tuple(dict.fromkeys(named))
+
+
+_NAMES: Final = {"effort": "reasoning_effort", "instructions": SYSTEM}
+"""Names of the Responses form, where `reasoning.effort` is a field of a field."""
+
+
+def _named(field: str, words: str, names: Collection[str]) -> str | None:
+    """The field of ours that a body means by *field*, such as `body.temperature`."""
+    steps = [_NAMES.get(step, step) for step in re.split(r"[.\[\]]+", field) if step]
+    for step in steps:
+        if step in names:
+            return step
+    if "messages" in steps and SYSTEM in names and _SYSTEM.search(f"{field} {words}"):
+        return SYSTEM
+    if FORMAT in names and _FORMAT.search(field):
+        return FORMAT
+    return None
+
+
+def _is_in(name: str, words: str) -> bool:
+    if name in {SYSTEM, FORMAT}:
+        return name == FORMAT and bool(_FORMAT.search(words))
+    if _COMMON.fullmatch(name) and name not in _PLAINLY_NAMED:
+        return bool(re.search(rf"""['"`]{name}['"`]""", words))
+    return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words))

@@ -1,0 +1,318 @@
+"""Writes requests and reads bodies in the ways that all wire forms share; pure.
+
+A `Shape` says how a request is put to an endpoint, a `Skeleton` is the request as it is
+stored: parameters, and its texts by their hashes.
+
+The defaults are what most endpoints take. Which other forms there are of each, and in
+which order they are tried, is the business of `runner.clients.fallbacks`.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal, NamedTuple, TypeVar, assert_never
+
+import msgspec
+
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    Message,
+    Request,
+    RerankRequest,
+    Schema,
+    TextPart,
+)
+from store.events import Blob
+
+
+class Structure(enum.Enum):
+    """How the form of the reply is put to the endpoint, from the strictest down."""
+
+    SCHEMA = "json_schema"  #: with `strict`
+    LOOSE = "json_schema, not strict"
+    OBJECT = "json_object"
+    TEXT = "text"  #: not at all: the prompt alone says it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How requests to one model at one endpoint are written."""
+
+    structure: Structure = Structure.SCHEMA
+    plain_schema: bool = False  #: without keywords that strict modes may not know
+    limit: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
+    """The field that carries the output limit; None: the model's own is relied on."""
+    room: bool = True  #: the limit includes the request's room for reasoning
+    system: Literal["system", "developer", "user"] = "system"
+    """Role of instructions; "user": they begin the first message of that role."""
+    packed: bool = True  #: vectors are asked for in base64
+    omitted: frozenset[str] = frozenset()  #: further fields that are not sent
+
+
+PLAIN: Final = Shape()
+
+CHECKS: Final = frozenset(
+    {
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "format",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "minimum",
+        "multipleOf",
+        "pattern",
+        "uniqueItems",
+    }
+)
+"""Keywords that only narrow values: the parser checks them in any case."""
+
+
+def chat_fields(request: ChatRequest, shape: Shape) -> dict[str, Any]:
+    """The fields of a chat request but its model and messages, in OpenAI's words.
+
+    The response format is not among them: each form writes it differently.
+    """
+    fields: dict[str, Any] = {}
+    if shape.limit is not None and not _has_no_limit(request):
+        fields[shape.limit] = request.limit if shape.room else request.max_tokens
+    if request.temperature is not None:
+        fields["temperature"] = request.temperature
+    fields |= request.parameters.fields()
+    return {name: fields[name] for name in fields if name not in shape.omitted}
+
+
+def _has_no_limit(request: ChatRequest) -> bool:
+    return "max_output_tokens" in request.parameters.absent
+
+
+def messages_in(request: ChatRequest, shape: Shape) -> list[tuple[str, Message]]:
+    """The messages with their roles on the wire."""
+    messages = list(request.messages)
+    if shape.system == "user":
+        messages = _merged(messages)
+    return [
+        (shape.system if message.role == "system" else message.role, message)
+        for message in messages
+    ]
+
+
+def _merged(messages: list[Message]) -> list[Message]:
+    """The messages with all instructions at the beginning of the first question."""
+    system = [message for message in messages if message.role == "system"]
+    others = [message for message in messages if message.role != "system"]
+    parts: list[TextPart] = []
+    for message in system:
+        parts += [*message.parts, TextPart(text="\n\n")]
+    first = next((i for i, each in enumerate(others) if each.role == "user"), None)
+    if not parts:
+        return messages
+    if first is None:
+        return [Message(role="user", parts=tuple(parts[:-1])), *others]
+    asked = others[first]
+    others[first] = Message(role="user", parts=(*parts, *asked.parts))
+    return others
+
+
+def schema_json(schema: Schema, shape: Shape) -> str:
+    """The schema as the endpoint takes it."""
+    return plain_schema(schema.json) if shape.plain_schema else schema.json
+
+
+@lru_cache(maxsize=64)
+def plain_schema(schema: str) -> str:
+    """A schema without keywords that only narrow values.
+
+    >>> plain_schema('{"items":{"type":"string"},"minItems":1,"type":"array"}')
+    '{"items":{"type":"string"},"type":"array"}'
+    """
+    return msgspec.json.encode(_plain(msgspec.json.decode(schema))).decode()
+
+
+def _plain(node: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(node, list):
+        return [_plain(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        # names of properties are no keywords
+        name: {field: _plain(form) for field, form in value.items()}
+        if name in {"properties", "$defs"} and isinstance(value, dict)
+        else _plain(value)
+        for name, value in node.items()
+        if name not in CHECKS
+    }
+    return _nullable(kept)
+
+
+def _nullable(node: dict[str, Any]) -> dict[str, Any]:
+    """A value that may be null as one type of two, which more modes know."""
+    forms = node.get("anyOf")
+    if not isinstance(forms, list):
+        return node
+    others = [form for form in forms if form != {"type": "null"}]
+    if len(others) != 1 or len(forms) == 1 or "enum" in others[0]:
+        return node
+    kind = others[0].get("type")
+    if not isinstance(kind, str):
+        return node
+    rest = {name: value for name, value in node.items() if name != "anyOf"}
+    return {**rest, **others[0], "type": [kind, "null"]}
+
+
+CACHED_PARTS: Final = 128
+"""Message parts kept encoded. Papers come first in a prompt and are asked about in a
+row, so this covers far more papers than calls in flight; at 60 KB each it stays below
+25 MB."""
+
+
+class EncodedPart(NamedTuple):
+    """A message part as it is sent and as it is stored."""
+
+    json: bytes  #: its characters escaped for JSON, without the quotes
+    blob: Blob
+
+
+@lru_cache(maxsize=CACHED_PARTS)
+def encoded_part(text: str) -> EncodedPart:
+    """A message part in both shapes."""
+    return EncodedPart(escaped(text), blob(text))
+
+
+def blob(text: str) -> Blob:
+    """*text* as the log keeps it, once by its hash."""
+    data = text.encode(errors="replace")
+    return Blob(sha256=hashlib.sha256(data).digest(), data=data)
+
+
+def escaped(text: str) -> bytes:
+    """*text* escaped for JSON, without the quotes."""
+    try:
+        return msgspec.json.encode(text)[1:-1]
+    except UnicodeEncodeError:
+        # Half a surrogate pair, as a careless JSON writer leaves it, has no UTF-8.
+        return msgspec.json.encode(text.encode(errors="replace").decode())[1:-1]
+
+
+def quoted(text: str) -> msgspec.Raw:
+    """*text* as a JSON string."""
+    return msgspec.Raw(b'"%s"' % escaped(text))
+
+
+class Skeleton(NamedTuple):
+    """A request as it is stored: small, with its texts by reference."""
+
+    body: bytes  #: JSON: model, parameters, and the hashes of texts
+    blobs: tuple[Blob, ...]  #: the texts, and the schema, behind the hashes
+    sha256: str  #: hex, of the body: what makes two requests the same
+
+
+def skeleton(request: Request, model: str) -> Skeleton:
+    """What is stored beside `AttemptStarted`: the request with its texts by hash.
+
+    The hash depends on the model, the parameters, the texts and the schema, and on
+    nothing that may differ between two sendings of the same question: neither the
+    endpoint nor the way the schema is put to it.
+    """
+    blobs: dict[bytes, Blob] = {}
+
+    def reference(found: Blob) -> str:
+        blobs.setdefault(found.sha256, found)
+        return found.sha256.hex()
+
+    facts = {"model": model, **_facts(request, reference)}
+    if parameters := request.parameters.facts():
+        # only where some are set: logs of before there were any go on
+        facts["parameters"] = parameters
+    body = msgspec.json.encode(facts)
+    return Skeleton(body, tuple(blobs.values()), hashlib.sha256(body).hexdigest())
+
+
+def _facts(request: Request, reference: Callable[[Blob], str]) -> dict[str, Any]:
+    """All of *request*, each text replaced by its *reference*.
+
+    A chat's facts name no kind: they were the first, and their hashes stand in logs.
+    """
+    match request:
+        case ChatRequest():
+            return _chat_facts(request, reference)
+        case EmbedRequest():
+            return {
+                "kind": "embed",
+                "dimensions": request.dimensions,
+                "purpose": request.purpose,
+                "texts": [reference(blob(text)) for text in request.texts],
+            }
+        case RerankRequest():
+            return {
+                "kind": "rerank",
+                "top_n": request.top_n,
+                "query": reference(blob(request.query)),
+                "documents": [reference(blob(text)) for text in request.documents],
+            }
+        case _:
+            assert_never(request)
+
+
+def _chat_facts(
+    request: ChatRequest, reference: Callable[[Blob], str]
+) -> dict[str, Any]:
+    def part(text: str) -> str:
+        return reference(encoded_part(text).blob)
+
+    return {
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "schema": request.schema
+        and {"name": request.schema.name, "sha256": part(request.schema.json)},
+        "messages": [
+            {"role": message.role, "parts": [part(text.text) for text in message.parts]}
+            for message in request.messages
+        ],
+    }
+
+
+_T = TypeVar("_T")
+
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What bytes that are no JSON of ours raise; the last: brackets in brackets in ..."""
+
+
+def read_body(decoder: msgspec.json.Decoder[_T], body: bytes) -> _T:
+    """What *decoder* makes of *body*; raises one of `UNREADABLE`.
+
+    What careless JSON writers leave is no reason to lose what was paid for: half a
+    surrogate pair, where an emoji was cut in two, becomes a question mark, and NaN, as
+    the logarithm of a probability of 0, becomes null.
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError:
+        try:
+            found = json.loads(body, parse_constant=_nothing, parse_float=_finite)
+        except ValueError:
+            found = None
+        if found is None:
+            raise
+    content = json.dumps(found, ensure_ascii=False)
+    return decoder.decode(content.encode(errors="replace"))
+
+
+def _nothing(constant: str) -> None:
+    del constant
+
+
+def _finite(written: str) -> float | None:
+    number = float(written)
+    return number if math.isfinite(number) else None

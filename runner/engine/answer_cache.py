@@ -1,0 +1,490 @@
+"""Answers tasks from the response cache, from other logs and from the own log.
+
+`AnswerLookup` records such answers like all others, and nothing is sent for them.
+`ResponseCache` finds the answers of other runs and keeps those of this one; `cache_key`
+says when an answer of another run is the answer to this request.
+
+Besides the response cache and the run's other logs, the run's own log may have it: a
+task whose `follow_up` raised has failed, and kept its answer for a `retry`.
+
+A hit waits for no slot, limit or budget: it is taken while its page is loaded. It goes
+into the log as an attempt with its answer, its end and what follows from it, in one
+unit with others, so a crash leaves a task that is answered or one that was never
+touched.
+
+Whatever is wrong with it, the run goes on: it says one sentence and asks its endpoint.
+Replies are written by a task of their own, in batches, so that no call waits for the
+cache's disk; what is not written when the process dies was not cached.
+
+It is when everything that may change the answer is the same. What only may change it
+counts as changing it: a key that is too fine costs a call, one that is too coarse gives
+a wrong answer (`design/cache.md` names what is in it and what is not).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from platformdirs import user_cache_path
+
+from runner.clients.client import Api, ClientOptions, Received, Route, route
+from runner.clients.wire import decode_reply
+from runner.clients.wire_shared import Skeleton, skeleton
+from runner.engine.attempt_events import answered_event, completed_event, may_reask
+from runner.engine.background import run_alongside
+from runner.engine.config import AnswerSource, EngineConfig
+from runner.engine.planner import TaskEnd
+from runner.errors import JobFault, MalformedReply
+from runner.job import Answer, Task, read_reply
+from runner.messages import ParseFailure
+from runner.options import RunOptions
+from runner.plan import stage_of, task_of
+from store.cache import CacheConnection, CachedReply, CacheEntry, is_busy, unusable
+from store.clock import Clock
+from store.errors import CacheUnusable
+from store.events import (
+    AttemptAnswered,
+    AttemptStarted,
+    Entry,
+    RecordedEvent,
+    TaskFailed,
+)
+from store.task import TaskRow
+
+LOOKUP_BATCH = 64
+"""Tasks looked up and recorded as one unit: enough that the disk's sync is nothing,
+few enough that a heartbeat is not late and their bodies are a small thing to hold."""
+
+
+class AnswerLookup:
+    """Takes what is answered already out of the pages of one run."""
+
+    def __init__(self, parts: EngineConfig) -> None:
+        self._parts = parts
+        # what the run has itself goes before what others had
+        self._sources = [each for each in (parts.known, parts.cache) if each]
+        self.adopted = 0  #: tasks that the run's other logs answered
+        self.kept = 0  #: tasks whose own answer was taken up after a `retry`
+        self.cached = 0  #: tasks that the response cache answered
+
+    async def take(self, rows: Sequence[TaskRow]) -> frozenset[int]:
+        """Record the end of those of *rows* that need no call; their numbers."""
+        taken = set(await self._take_kept(rows))
+        for source in self._sources:
+            left = [row for row in rows if row.task not in taken]
+            for i in range(0, len(left), LOOKUP_BATCH):
+                taken.update(await self._take(source, left[i : i + LOOKUP_BATCH]))
+        return frozenset(taken)
+
+    async def _take(self, source: AnswerSource, rows: Sequence[TaskRow]) -> list[int]:
+        parts = self._parts
+        asked: list[tuple[TaskRow, Task, Skeleton]] = []
+        for row in rows:
+            if source.serves(row.model) and not await self._was_answered(row):
+                task = task_of(row)
+                try:
+                    request = parts.request(task)
+                except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
+                    continue
+                asked.append((row, task, skeleton(request, row.model)))
+        if not asked:
+            return []
+        found = await source.find([(task, made.sha256) for _, task, made in asked])
+        ended = [
+            end
+            for (row, task, made), received in zip(asked, found, strict=True)
+            if received is not None
+            and (end := self._end(row, task, made, received)) is not None
+        ]
+        if not ended:
+            return []
+        await self._finish(ended)
+        if source is parts.known:
+            self.adopted += len(ended)
+        else:
+            self.cached += len(ended)
+        return [end.row.task for end in ended]
+
+    async def _take_kept(self, rows: Sequence[TaskRow]) -> list[int]:
+        """Take up the answers of tasks that failed in the job's `follow_up`."""
+        parts, ended = self._parts, []
+        for row in rows:
+            if not row.attempts or row.tries:
+                continue  # not reopened
+            received = await self._kept(row)
+            if received is None:
+                continue
+            task = task_of(row)
+            try:
+                request = parts.job.request(parts.dataset, task)
+            except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
+                continue
+            made = skeleton(request, row.model)
+            end = self._end(row, task, made, received, kept=True)
+            if end is not None:
+                ended.append(end)
+        if ended:
+            await self._finish(ended)
+            self.kept += len(ended)
+        return [end.row.task for end in ended]
+
+    async def _kept(self, row: TaskRow) -> Received | None:
+        """The answer that a task had as it failed in the job's `follow_up`."""
+        answers: dict[int, RecordedEvent] = {}
+        failed: TaskFailed | None = None
+        for recorded in await self._parts.log.task_events(row.task):
+            event = recorded.event
+            if isinstance(event, AttemptAnswered) and event.reask is None:
+                answers[event.attempt] = recorded
+            elif isinstance(event, TaskFailed):
+                failed = event
+        if failed is None or failed.error != JobFault.__name__:
+            return None
+        stored = answers.get(failed.attempt)
+        if stored is None or not isinstance(stored.event, AttemptAnswered):
+            return None  # it failed in `request`
+        body = await self._parts.log.payload(stored.seq) or b""
+        form = stored.event.form
+        return Received(body=body, form=form, reply=decode_reply(form, body))
+
+    async def _finish(self, ended: Sequence[TaskEnd]) -> None:
+        """Record ends, and tell the scheduler what follows."""
+        parts = self._parts
+        grown = await parts.growth.finish_all(ended)
+        for stage, model in grown.pairs:
+            parts.scheduler.planned(stage, model)
+
+    async def _was_answered(self, row: TaskRow) -> bool:
+        """Whether this run has an answer already, and yet the task is open.
+
+        Then a person said `retry`, or the answer was refused and is asked for again:
+        either way another one is wanted.
+        """
+        if not row.attempts:
+            return False
+        history = await self._parts.log.task_events(row.task)
+        return any(isinstance(r.event, AttemptAnswered) for r in history)
+
+    def _end(
+        self,
+        row: TaskRow,
+        task: Task,
+        made: Skeleton,
+        received: Received,
+        *,
+        kept: bool = False,
+    ) -> TaskEnd | None:
+        """How the task ends with this reply; None if it would be asked again.
+
+        What the run has once settled for, in another log, it does not ask again.
+        """
+        parts, reply = self._parts, received.reply
+        is_adopted = received.adopted is not None
+        stage = stage_of(parts.job, row.stage)
+        parsed = read_reply(stage, parts.dataset, task, reply, parts.faults)
+        if (
+            isinstance(parsed, ParseFailure)
+            and not is_adopted
+            and may_reask(reply, parsed, asked=0, most=parts.reask)
+        ):
+            return None
+        attempt = row.attempts + 1
+        started = AttemptStarted(
+            task=row.task,
+            attempt=attempt,
+            request_sha256=made.sha256,
+            worst_usd=0.0,
+            adopted=is_adopted,
+        )
+        event = answered_event(
+            received,
+            task=row.task,
+            attempt=attempt,
+            latency_ms=None,
+            cost_usd=0.0,
+            cached=True,
+            kept=kept,
+        )
+        return TaskEnd(
+            row=row,
+            answer=Answer(task=task, reply=reply, parsed=parsed),
+            entries=(
+                Entry(event=started, payload=made.body, blobs=made.blobs),
+                Entry(event=event, payload=received.body),
+                completed_event(row.task, attempt, parsed, adopted=is_adopted),
+            ),
+        )
+
+
+KEY_VERSION: Final = 1
+"""Of the key's making; raising it makes all entries strangers."""
+
+ADDRESS: Final = re.compile(
+    r"_(API_BASE|BASE_URL|API_VERSION|REGION|REGION_NAME|LOCATION|PROJECT)$"
+)
+"""Names of the variables that say where, and as which version, litellm's providers are
+asked. Whose they are only litellm knows, so all that are set count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOrigin:
+    """Where the answers of one model come from."""
+
+    model: str
+    endpoint: str  #: as shown to people: an address, or a provider's name
+    structured: bool  #: whether a request's schema is sent to the endpoint
+    api: Api = "chat"  #: form in which chats are sent
+    addresses: tuple[tuple[str, str], ...] = ()  #: variables and their values, sorted
+
+
+def origin_of(model: str, options: ClientOptions) -> AnswerOrigin | None:
+    """Where *model*'s answers come from; None: from no endpoint, so never cached."""
+    match route(model, has_base_url=options.base_url is not None):
+        case Route.BASELINE | Route.RECORDED:
+            return None
+        case Route.DIRECT:
+            # with its HTTP library, so only where it is needed
+            from runner.clients.http_client import (  # noqa: PLC0415 - see above
+                OPENAI_URL,
+                endpoint_url,
+            )
+
+            return AnswerOrigin(
+                model=model,
+                endpoint=endpoint_url(options.base_url or OPENAI_URL),
+                structured=options.structured,
+                api=options.api,
+            )
+        case Route.LITELLM:
+            return AnswerOrigin(
+                model=model,
+                endpoint=model.partition("/")[0],
+                structured=options.structured,
+                addresses=_addresses(options.environment),
+            )
+
+
+def _addresses(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, value)
+        for name, value in sorted(environment.items())
+        if ADDRESS.search(name)
+    )
+
+
+def cache_key(origin: AnswerOrigin, *, request_sha256: str, replicate: int) -> bytes:
+    """The key of an answer.
+
+    Args:
+        origin: where the answer comes from.
+        request_sha256: of the request's skeleton, which holds its kind, the model,
+            every parameter, and its texts and schema by hash.
+        replicate: asking again is meant to get another answer.
+    """
+    made_of = (
+        KEY_VERSION,
+        origin.model,
+        origin.endpoint,
+        origin.structured,
+        origin.addresses,
+        request_sha256,
+        replicate,
+        # last, and only where it is another one: the keys of chats stay what they were
+        *(() if origin.api == "chat" else (origin.api,)),
+    )
+    return hashlib.sha256(msgspec.json.encode(made_of)).digest()
+
+
+WAITING_BYTES: Final = 64 * 2**20
+"""Bodies that may wait to be written; more are not cached, rather than held."""
+
+WRITTEN_AT_ONCE: Final = 256
+"""Entries in one transaction, which holds other processes up for some milliseconds."""
+
+
+class ResponseCache:
+    """Finds replies of other runs, and keeps those of this one."""
+
+    def __init__(
+        self,
+        path: Path,
+        thread: CacheConnection,
+        *,
+        origins: Mapping[str, AnswerOrigin],
+        run: str,
+        clock: Clock,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Use what *thread* has opened at *path*, for the models in *origins*."""
+        self._path = path
+        self._thread = thread
+        self._origins = origins
+        self._run = run
+        self._clock = clock
+        self._tell = tell
+        self._is_off = False
+        self._kept: list[CacheEntry] = []
+        self._used: Counter[bytes] = Counter()
+        self._waiting_bytes = 0
+        self._changed = asyncio.Event()
+
+    def serves(self, model: str) -> bool:
+        """Whether *model*'s answers are looked for and kept."""
+        return model in self._origins and not self._is_off
+
+    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+        """The reply to each task's request, given by its hash, where there is one."""
+        keys = [self._key(task, sha256) for task, sha256 in asked]
+        try:
+            found = await self._thread.find(keys)
+        except sqlite3.Error as error:
+            self._failed(error)
+            found = {}
+        replies: list[Received | None] = []
+        for key in keys:
+            received = _received(found[key]) if key in found else None
+            if received is not None:
+                self._used[key] += 1
+                self._changed.set()
+            replies.append(received)
+        return replies
+
+    def keep(self, task: Task, request_sha256: str, received: Received) -> None:
+        """Have the reply to *task*'s request written some time."""
+        size = len(received.body)
+        if not self.serves(task.model) or self._waiting_bytes + size > WAITING_BYTES:
+            return
+        origin = self._origins[task.model]
+        self._kept.append(
+            CacheEntry(
+                key=self._key(task, request_sha256),
+                model=origin.model,
+                endpoint=origin.endpoint,
+                run=self._run,
+                created_us=self._clock.now_us(),
+                reply=CachedReply(
+                    form=received.form,
+                    status=received.status,
+                    headers=received.headers or {},
+                    body=received.body,
+                ),
+            )
+        )
+        self._waiting_bytes += size
+        self._changed.set()
+
+    def _key(self, task: Task, request_sha256: str) -> bytes:
+        return cache_key(
+            self._origins[task.model],
+            request_sha256=request_sha256,
+            replicate=task.replicate,
+        )
+
+    async def write_on(self) -> None:
+        """Write what is to be kept as it comes; ends only by being cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits, unless another process takes its time with the file."""
+        while (self._kept or self._used) and not self._is_off:
+            batch = self._kept[:WRITTEN_AT_ONCE]
+            used = +self._used
+            try:
+                await self._thread.write(batch, used, self._clock.now_us())
+            except sqlite3.Error as error:
+                self._failed(error)
+                return
+            # only now: a flush that is cancelled leaves it to the next
+            del self._kept[: len(batch)]
+            self._used -= used
+            self._waiting_bytes -= sum(len(entry.reply.body) for entry in batch)
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        """Go on without it, unless it is only busy."""
+        if is_busy(error) or self._is_off:
+            return
+        self._is_off = True
+        self._kept.clear()
+        self._tell(_without(unusable(self._path, error)))
+
+
+@asynccontextmanager
+async def response_cache(
+    options: RunOptions,
+    clients: Mapping[str, ClientOptions],
+    *,
+    run: str,
+    clock: Clock,
+    tell: Callable[[str], None],
+) -> AsyncIterator[ResponseCache | None]:
+    """A run's cache while the body runs; None if none is wanted or it cannot be used.
+
+    Args:
+        options: say whether and where.
+        clients: how each model is reached.
+        run: id of the run, kept with its answers.
+        clock: dates the entries.
+        tell: shows a sentence to people.
+    """
+    cache: ResponseCache | None = None
+    origins = {m: o for m, c in clients.items() if (o := origin_of(m, c)) is not None}
+    async with AsyncExitStack() as stack:
+        if options.cache and origins:
+            path = cache_path(options.cache_dir)
+            try:
+                thread = await CacheConnection.open(path)
+            except CacheUnusable as error:
+                tell(_without(error))
+            else:
+                stack.push_async_callback(thread.close)
+                cache = ResponseCache(
+                    path,
+                    thread,
+                    origins=origins,
+                    run=run,
+                    clock=clock,
+                    tell=tell,
+                )
+        if cache is None:
+            yield None
+            return
+        async with run_alongside(cache.write_on()):
+            yield cache
+        await cache.flush()
+
+
+def cache_path(folder: Path | None) -> Path:
+    """Where the cache lies: in *folder*, or in the user's folder of caches."""
+    return (folder or user_cache_path("siftlog", appauthor=False)) / "cache.db"
+
+
+def _without(error: CacheUnusable) -> str:
+    return f"The response cache is left out: {error}."
+
+
+def _received(found: CachedReply) -> Received | None:
+    """The reply as if it had just come; None if its body cannot be read (any more)."""
+    try:
+        reply = decode_reply(found.form, found.body)
+    except MalformedReply:
+        return None
+    return Received(
+        body=found.body,
+        form=found.form,
+        reply=reply,
+        status=found.status,
+        headers=dict(found.headers) or None,
+    )

@@ -1,0 +1,210 @@
+"""Builds the events that end an attempt: answered, asked again, or abandoned.
+
+A call, the response cache and an import write a reply alike, so that whoever reads a
+log need not know the difference. A reply that cannot be read is asked for again in a
+dialogue. The outcome of an attempt that an earlier process had in flight is unknown: it
+is recorded as abandoned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from runner.clients.client import Received
+from runner.job import PARSER_ERROR
+from runner.messages import AnyReply, Message, ParseFailure, Reply, TextPart
+from runner.prompts import REASK, PromptBook
+from store.errors import CorruptLog
+from store.events import (
+    AttemptAnswered,
+    AttemptsAbandoned,
+    AttemptStarted,
+    RecordedEvent,
+    TaskCompleted,
+    TaskFailed,
+    TaskSkipped,
+)
+from store.log.interface import Log
+from store.read.usage import dollars
+from store.served import with_headers
+from store.task import pico, usd
+
+
+def answered_event(
+    received: Received,
+    *,
+    task: int,
+    attempt: int,
+    latency_ms: float | None,
+    cost_usd: float | None,
+    possible_usd: float | None = None,
+    cached: bool = False,
+    kept: bool = False,
+) -> AttemptAnswered:
+    """The attempt that brought a reply; its body is the entry's payload.
+
+    Args:
+        received: the reply as it came.
+        task: its task's number.
+        attempt: its number; 0 for one that was no request of ours.
+        latency_ms: None: it came without a call.
+        cost_usd: None: not known.
+        possible_usd: what it may have cost, where the price is known and usage is not.
+        cached: whether it was there already: nothing was sent.
+        kept: whether it is the task's own earlier answer.
+    """
+    reply = received.reply
+    usage = reply.usage
+    return AttemptAnswered(
+        task=task,
+        attempt=attempt,
+        form=received.form,
+        status=received.status,
+        latency_ms=latency_ms,
+        finish_reason=reply.finish_reason,
+        tokens_in=usage.tokens_in if usage else None,
+        tokens_out=usage.tokens_out if usage else None,
+        tokens_cached=usage.tokens_cached if usage else None,
+        tokens_cache_write=usage.tokens_cache_write if usage else None,
+        cost_usd=cost_usd,
+        possible_usd=possible_usd,
+        headers=dict(received.headers) if received.headers else None,
+        cached=cached,
+        kept=kept,
+        adopted=received.adopted,
+        tokens_reasoning=usage.tokens_reasoning if usage else None,
+        tokens_cache_write_1h=usage.tokens_cache_write_1h if usage else None,
+        charged_usd=usage.charged_usd if usage else None,
+        usage_doubtful=usage is not None and usage.is_doubtful,
+        served=with_headers(received.reply.served, received.headers or {}),
+        empty=isinstance(reply, Reply) and not reply.text.strip(),
+    )
+
+
+def completed_event(
+    task: int, attempt: int, parsed: object, *, adopted: bool = False
+) -> TaskCompleted:
+    """The end of a task whose reply the parser made *parsed* of."""
+    failure = parsed if isinstance(parsed, ParseFailure) else None
+    return TaskCompleted(
+        task=task,
+        attempt=attempt,
+        unparsed=failure.reason if failure else None,
+        fault=failure.detail if failure else None,
+        adopted=adopted,
+    )
+
+
+_REASK: Final = f"{REASK.name}.user"
+
+USUAL_REASK: Final = PromptBook(
+    texts={
+        _REASK: "That reply could not be read ({problem}). Answer the same question "
+        "again, only in the form that was asked for."
+    }
+)
+"""How a job asks again that ships no text of its own for it."""
+
+
+def refused_answers(history: Iterable[RecordedEvent]) -> list[RecordedEvent]:
+    """Of a task's events, the answers that were refused since its last end, if any."""
+    found: list[RecordedEvent] = []
+    for recorded in history:
+        match recorded.event:
+            case TaskCompleted() | TaskFailed() | TaskSkipped():
+                found = []
+            case AttemptAnswered(reask=str()):
+                found.append(recorded)
+            case _:
+                pass
+    return found
+
+
+def may_reask(reply: AnyReply, failure: ParseFailure, *, asked: int, most: int) -> bool:
+    """Whether a reply that cannot be read is asked for again, after *asked* times.
+
+    Only chats are. A cut one is not: the same limit would cut it again. Nor is one
+    whose parser raised: the model cannot mend that.
+    """
+    is_mendable = isinstance(reply, Reply) and not reply.is_truncated
+    return asked < most and is_mendable and failure.reason != PARSER_ERROR
+
+
+def reask_messages(
+    reply: Reply, failure: ParseFailure, dataset: object = None
+) -> tuple[Message, ...]:
+    """The unreadable reply and what was wrong with it, as two further messages.
+
+    Args:
+        reply: that could not be read.
+        failure: what its parser says.
+        dataset: of the job; its prompts say how to ask again, where it has any.
+    """
+    prompts = getattr(dataset, "prompts", None)
+    book = prompts if isinstance(prompts, PromptBook) else USUAL_REASK
+    book = book if _REASK in book.texts else USUAL_REASK
+    problem = failure.reason.replace("_", " ")
+    if failure.detail is not None:
+        problem += f": {failure.detail}"
+    return (
+        Message(role="assistant", parts=(TextPart(text=reply.text or "(empty)"),)),
+        Message(role="user", parts=book.parts(_REASK, problem=problem)),
+    )
+
+
+async def abandoned_attempts(
+    log: Log, *, hold: bool, carried: Collection[AttemptStarted] = ()
+) -> AttemptsAbandoned | None:
+    """The attempts without an outcome, with what they may have cost; None: none.
+
+    Args:
+        log: The run's log, before this process has sent anything.
+        hold: Whether their tasks wait for a person instead of being sent again.
+        carried: Those that go on, because they leave in batches, which the log knows.
+    """
+    going_on = {(start.task, start.attempt) for start in carried}
+    unknown = [each for each in await log.in_flight() if each not in going_on]
+    if not unknown:
+        return None
+    worst = [
+        (await attempt_start(log, task, attempt)).worst_usd for task, attempt in unknown
+    ]
+    possible = sum(map(pico, worst))
+    return AttemptsAbandoned(attempts=unknown, hold=hold, possible_usd=usd(possible))
+
+
+def abandoned_text(run_id: str, unknown: AttemptsAbandoned) -> str:
+    """A sentence for whoever resumes the run."""
+    worst = unknown.possible_usd
+    cost = f" (they may have cost up to {dollars(worst)})" if worst else ""
+    what_now = (
+        f"they are held until siftlog resume {run_id} --unknown retry."
+        if unknown.hold
+        else "they are sent again."
+    )
+    return (
+        f"{len(unknown.attempts)} calls were sent before the run broke off and their "
+        f"outcome is unknown{cost}; {what_now}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStart:
+    """The start of an attempt without an outcome."""
+
+    at_us: int
+    worst_usd: float  #: what it had reserved; 0 where its price was unknown
+
+
+async def attempt_start(log: Log, task: int, attempt: int) -> AttemptStart:
+    """When an attempt that is in flight was sent, and what it may cost."""
+    for recorded in reversed(await log.task_events(task)):
+        event = recorded.event
+        if isinstance(event, AttemptStarted) and event.attempt == attempt:
+            return AttemptStart(at_us=recorded.ts_us, worst_usd=event.worst_usd or 0.0)
+    raise CorruptLog(
+        f"attempt {attempt} of task {task} is in flight and was never started: see "
+        "'siftlog verify', then restore a copy of the run's folder"
+    )

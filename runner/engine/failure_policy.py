@@ -1,0 +1,391 @@
+"""Decides what follows failures: a retry, or the stop of a model.
+
+`RETRY_RULES` is one table from error class to decision. The table decides; the
+scheduler waits and the driver acts. Retries are always bounded: per class, per task and
+by the task's overall deadline.
+
+`Refusals` tells a refusal that all tasks of a model share from one of a single prompt.
+
+`FutilityMonitor` stops a model whose replies are of no use (`--stop-if`).
+
+A wrong model name, a missing route or an option that the endpoint does not take is
+refused in every request alike. Failing task after task for it would lose the plan; so
+the model is stopped and its tasks stay open. A model that has never answered is
+stopped by a first unknown model or route, and by the same words to a few different
+requests. One that has answered needs more, in a row: a gateway may lose a model for a
+moment, and the request may be at fault.
+
+A rule names a kind of outcome and a share, such as `unparsed>50%`. Outcomes are looked
+at one by one as they come, per model and rule, and the rule fires as soon as the share
+is above the limit beyond chance. The test may look after every outcome, so it is
+sequential. Let p0 be the limit and let S of the n outcomes so far be of the kind. Then
+
+    E_n = mean over q of (q / p0)^S * ((1 - q) / (1 - p0))^(n - S)
+
+with q on a fixed grid between p0 and 1 is a mixture of likelihood ratios (Wald,
+"Sequential Analysis", 1947; Robbins, "Statistical methods related to the law of the
+iterated logarithm", 1970). As long as every outcome is of the kind with a chance of at
+most p0, given those before it, E is a non-negative supermartingale that begins at 1.
+By Ville's inequality the chance that it ever reaches 1 / alpha is at most alpha. So a
+model whose true share is at the limit or below is stopped by mistake in at most one of
+1 / alpha runs, however many outcomes there are.
+
+The bound assumes that order says nothing about quality. Under concurrency the fastest
+replies come first; `LEAST` outcomes are therefore awaited before the first verdict.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from runner import errors as e
+from runner.messages import AnyReply, ParseFailure, Reply
+
+MAX_TRIES = 24
+"""Attempts of one task over all classes: a run reported elsewhere repeated one request
+1,149 times in 24 days because nothing bounded the sum."""
+
+
+MOST_DOUBLINGS = 30
+"""Of a backoff: past every cap, and far from what a float cannot hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRule:
+    """How one class of failure is met."""
+
+    tries: int  #: attempts that may end this way before the task fails; 1: final
+    base_s: float = 1.0  #: first backoff is drawn from (0, base]; it doubles
+    cap_s: float = 60.0
+    stops_endpoint: bool = False  #: nothing more is sent there
+    may_stop_model: bool = False
+    """All tasks of the model may share it: see `runner.engine.failure_policy`."""
+    is_billed: bool = False  #: it may be: the provider may have done its work
+    is_counted: bool = True  #: against the bounds on a task's attempts
+
+
+RETRY_RULES: Mapping[type[e.AttemptError], RetryRule] = {
+    e.RateLimited: RetryRule(tries=16),
+    e.Overloaded: RetryRule(tries=10, base_s=2.0),
+    e.ServerError: RetryRule(tries=8),
+    e.Timeout: RetryRule(tries=4, base_s=2.0, is_billed=True),
+    e.ConnectionLost: RetryRule(tries=8, base_s=0.5, is_billed=True),
+    # bounded by the task's deadline: neither the task nor the endpoint is at fault
+    e.OutOfFiles: RetryRule(tries=MAX_TRIES, is_counted=False),
+    e.MalformedReply: RetryRule(tries=6, base_s=0.5, is_billed=True),
+    # one that all tasks share is told from one of the prompt's own
+    e.BadRequest: RetryRule(tries=1, may_stop_model=True),
+    e.NotServed: RetryRule(tries=6, may_stop_model=True),
+    e.Unavailable: RetryRule(tries=6, may_stop_model=True),
+    e.AuthFailed: RetryRule(tries=1, stops_endpoint=True),
+    e.QuotaSpent: RetryRule(tries=1, stops_endpoint=True),
+    # batches are a day apart, which is backoff enough
+    e.Expired: RetryRule(tries=4, base_s=0.0),
+    # at once, in a plainer form: its client never comes back to one that was refused
+    e.FormRefused: RetryRule(tries=1, base_s=0.0, is_counted=False),
+    e.OptionRefused: RetryRule(tries=1, stops_endpoint=True, is_counted=False),
+    # its client leaves out the schema that the endpoint stumbled over
+    e.ContentFault: RetryRule(tries=3, base_s=0.5),
+    e.ContextTooLong: RetryRule(tries=1),
+    e.ContentFiltered: RetryRule(tries=1),
+    # whether it is asked again is the job's setting `reask`, not a backoff
+    e.SchemaMismatch: RetryRule(tries=1),
+    e.BudgetExceeded: RetryRule(tries=1),
+    e.Cancelled: RetryRule(tries=1, is_billed=True, is_counted=False),
+    # the same code would raise again
+    e.JobFault: RetryRule(tries=1),
+}
+
+
+def may_be_billed(error: e.AttemptError) -> bool:
+    """Whether an attempt that ended so may cost money; an error status never does."""
+    is_refused = error.status is not None and error.status >= HTTPStatus.BAD_REQUEST
+    return RETRY_RULES[type(error)].is_billed and error.was_sent and not is_refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryDecision:
+    """What to do after a failure."""
+
+    retry_in_s: float | None  #: None: the task has failed
+    pause_endpoint_s: float = 0.0  #: the endpoint asked everybody to wait this long
+
+
+def decide_retry(
+    error: e.AttemptError,
+    *,
+    same: int,
+    tries: int,
+    elapsed_s: float,
+    deadline_s: float,
+    chance: float,
+) -> RetryDecision:
+    """The decision for a task whose attempt just ended with *error*.
+
+    Args:
+        error: how the attempt ended.
+        same: attempts of the task that ended this way, this one included.
+        tries: attempts of the task that count, this one included.
+        elapsed_s: since the task's first attempt in this process.
+        deadline_s: no retry may start later than this.
+        chance: uniform in [0, 1); full jitter (Brooker, "Exponential Backoff And
+            Jitter", 2015): delay = chance * min(cap, base * 2^(same - 1)).
+    """
+    rule = RETRY_RULES[type(error)]
+    asked = error.retry_after_s or 0.0
+    pause = asked if isinstance(error, e.RateLimited | e.Overloaded) else 0.0
+    if rule.stops_endpoint:
+        # the task stays open: nothing is wrong with it
+        return RetryDecision(retry_in_s=0.0)
+    # while an endpoint is out, its probes fail for as long as that takes
+    doublings = min(same - 1, MOST_DOUBLINGS)
+    backoff_s = min(rule.cap_s, rule.base_s * 2.0**doublings)
+    delay = max(asked, chance * backoff_s)
+    spent = same >= rule.tries or tries >= MAX_TRIES
+    if spent or elapsed_s + delay > deadline_s:
+        return RetryDecision(retry_in_s=None, pause_endpoint_s=pause)
+    return RetryDecision(retry_in_s=delay, pause_endpoint_s=pause)
+
+
+ALIKE_AT_FIRST: Final = 5
+"""Different tasks refused in the same words before anything was answered."""
+ALIKE: Final = 20
+"""The same in a row, of a model that has answered; as `runner.limits.breaker`."""
+NOT_SERVED: Final = 6
+"""Unknown models or routes in a row, of a model that has answered."""
+SUSPECT_TRIES: Final = 3
+"""Attempts of a refused task while nothing was answered: it may not be at fault. Error
+statuses cost nothing."""
+
+_VARIABLE: Final = re.compile(
+    r"[0-9a-f]{8,}|[0-9]+|[\"'`][^\"'`]*[\"'`]", re.IGNORECASE
+)
+"""What differs between refusals of one cause: ids, counts, quoted pieces."""
+
+
+class Refusals:
+    """What one model was refused for, since its last reply."""
+
+    def __init__(self) -> None:
+        self._has_answered = False
+        self._tasks: defaultdict[str, set[int]] = defaultdict(set)
+        self._not_served = 0
+
+    def answered(self) -> None:
+        """A reply came: what was refused before was not shared by all."""
+        self._has_answered = True
+        self._tasks.clear()
+        self._not_served = 0
+
+    def is_suspect(self, error: e.AttemptError) -> bool:
+        """Whether the refused task should be tried again before it fails."""
+        return isinstance(error, e.BadRequest) and self._counts(error)
+
+    def _counts(self, error: e.AttemptError) -> bool:
+        """Whether it came from an endpoint, and nothing was answered yet."""
+        return not self._has_answered and error.status is not None
+
+    def stops(self, error: e.AttemptError, task: int) -> str | None:
+        """Why the model is to be stopped, if *error* settles that."""
+        if not RETRY_RULES[type(error)].may_stop_model:
+            return None
+        if isinstance(error, e.Unavailable):
+            return str(error)
+        if isinstance(error, e.NotServed):
+            self._not_served += 1
+            enough = NOT_SERVED if self._has_answered else 1
+            return str(error) if self._not_served >= enough else None
+        if error.status is None:
+            return None  # a gap in a recording, which nothing sent would fill
+        tasks = self._tasks[_VARIABLE.sub("#", str(error))]
+        tasks.add(task)
+        enough = ALIKE if self._has_answered else ALIKE_AT_FIRST
+        if len(tasks) < enough:
+            return None
+        first = "first " if not self._has_answered else ""
+        return f"{len(tasks)} {first}requests were all refused alike: {error}"
+
+
+ALPHA: Final = 0.001
+"""Chance of stopping a model whose true share is at the limit, at most."""
+LEAST_OUTCOMES: Final = 20
+"""Outcomes before the first verdict."""
+GRID: Final = 32
+"""Alternatives q in the mixture: a finer grid detects no earlier by a whole outcome."""
+OFF: Final = "off"
+GO_ON: Final = f"--stop-if {OFF}"
+"""How a run goes on though its replies are of no use; said where it stops."""
+DEFAULT: Final = "unusable>50%"
+"""What a run stops at unless it is told otherwise: most of what is paid for is lost."""
+
+_RULE: Final = re.compile(r"\s*([a-z]+)\s*>\s*(\d{1,2}(?:\.\d+)?)\s*%\s*")
+
+
+class Flaw(enum.StrEnum):
+    """What may be wrong with an outcome, which is a reply or a failed task."""
+
+    UNUSABLE = "unusable"  #: truncated, empty, unparsed, or failed by the job's code
+    TRUNCATED = "truncated"  #: the reply ended at the output limit
+    EMPTY = "empty"  #: the reply has no text
+    UNPARSED = "unparsed"  #: the parser could not read the reply
+    REFUSED = "refused"  #: the model declined
+    FILTERED = "filtered"  #: the provider's filter stepped in
+    FAILED = "failed"  #: the task ended without a reply
+    JOB_FAULT = "raised"  #: the task failed in the job's own code
+
+
+_WASTE: Final = {Flaw.TRUNCATED, Flaw.EMPTY, Flaw.UNPARSED, Flaw.JOB_FAULT}
+
+_ADVICE: Final[Mapping[Flaw, str]] = {
+    Flaw.JOB_FAULT: "mend the job",
+    Flaw.TRUNCATED: "raise the output limit or lower the reasoning effort",
+    Flaw.EMPTY: "look at a reply with 'siftlog tasks'",
+    Flaw.REFUSED: "change the prompt or the model",
+    Flaw.FILTERED: "change the prompt or the provider",
+    Flaw.UNPARSED: "look at a reply with 'siftlog tasks' and mend prompt or parser",
+    Flaw.FAILED: "look at the errors with 'siftlog status'",
+}
+"""The next step by what most outcomes share; on a tie the first one counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRule:
+    """Stop a model once more than `share` of its outcomes have the flaw."""
+
+    flaw: Flaw
+    share: float  #: above 0 and below 1
+
+    @classmethod
+    def of(cls, typed: str) -> StopRule:
+        """The rule that was typed as `WHAT>SHARE%`.
+
+        Raises:
+            ValueError: it has another form, names no known flaw, or the share is 0.
+        """
+        found = _RULE.fullmatch(typed)
+        names = [flaw.value for flaw in Flaw]
+        if found is None or found[1] not in names or float(found[2]) <= 0:
+            raise ValueError(
+                f"{typed!r} is no rule: write WHAT>SHARE% with a share above 0 and "
+                f"below 100, as unparsed>50%, or off; WHAT is one of {', '.join(names)}"
+            )
+        return cls(flaw=Flaw(found[1]), share=float(found[2]) / 100)
+
+    def __str__(self) -> str:
+        """As it is typed."""
+        return f"{self.flaw}>{100 * self.share:g}%"
+
+
+def rules_of(typed: Iterable[str]) -> tuple[StopRule, ...]:
+    """The rules in words that were typed, by commas or one by one; `off`: none.
+
+    Raises:
+        ValueError: one is no rule, or `off` is not alone.
+    """
+    words = [word.strip() for text in typed for word in text.split(",")]
+    if OFF in words:
+        if len(words) > 1:
+            raise ValueError("'off' cannot be given together with a rule")
+        return ()
+    return tuple(StopRule.of(word) for word in words)
+
+
+def flaws_of(reply: AnyReply, parsed: object) -> frozenset[Flaw]:
+    """What is wrong with a reply, given what the parser made of it."""
+    found = set()
+    if isinstance(reply, Reply):
+        if reply.is_truncated:
+            found.add(Flaw.TRUNCATED)
+        if not reply.text.strip():
+            found.add(Flaw.EMPTY)
+        if reply.finish_reason == "refusal":
+            found.add(Flaw.REFUSED)
+        if reply.finish_reason == "content_filter":
+            found.add(Flaw.FILTERED)
+    if isinstance(parsed, ParseFailure):
+        found.add(Flaw.UNPARSED)
+    return frozenset(found)
+
+
+class ShareEvidence:
+    """Evidence that a share is above a limit: E of the module's docstring, in logs."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        grid = [limit + (1 - limit) * (k + 0.5) / GRID for k in range(GRID)]
+        self._gains = [math.log(q / limit) for q in grid]
+        self._losses = [math.log((1 - q) / (1 - limit)) for q in grid]
+
+    def log(self, hits: int, others: int) -> float:
+        """The logarithm of E after so many outcomes of the kind, and so many others."""
+        if hits <= self._limit * (hits + others):
+            return 0.0  # no higher than that, and healthy runs pay nothing for looks
+        terms = [
+            hits * gain + others * loss
+            for gain, loss in zip(self._gains, self._losses, strict=True)
+        ]
+        top = max(terms)
+        return top + math.log(sum(math.exp(term - top) for term in terms) / GRID)
+
+
+class FutilityMonitor:
+    """Judges the outcomes of each model by the rules for it."""
+
+    def __init__(
+        self, rules: Iterable[StopRule] = (), models: Collection[str] = ()
+    ) -> None:
+        """Judge the outcomes of *models* by *rules*; nothing is wrong with others."""
+        self._rules = [(rule, ShareEvidence(rule.share)) for rule in rules]
+        self._flaws: dict[str, Counter[Flaw]] = {model: Counter() for model in models}
+        self._outcomes: Counter[str] = Counter()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those that are judged, and were not stopped."""
+        return tuple(self._flaws)
+
+    @property
+    def rules(self) -> tuple[StopRule, ...]:
+        """What they are judged by."""
+        return tuple(rule for rule, _ in self._rules)
+
+    def judge(self, model: str, flaws: frozenset[Flaw]) -> str | None:
+        """Count an outcome; why the model is to be stopped, where it is, once."""
+        seen = self._flaws.get(model)
+        if seen is None or not self._rules:
+            return None
+        seen.update(flaws)
+        seen[Flaw.UNUSABLE] += not flaws.isdisjoint(_WASTE)
+        self._outcomes[model] += 1
+        n = self._outcomes[model]
+        if n < LEAST_OUTCOMES:
+            return None
+        for rule, evidence in self._rules:
+            hits = seen[rule.flaw]
+            if evidence.log(hits, n - hits) >= -math.log(ALPHA):
+                del self._flaws[model]
+                return self._why(model, rule, seen, n)
+        return None
+
+    @staticmethod
+    def _why(model: str, rule: StopRule, seen: Counter[Flaw], n: int) -> str:
+        hits = seen[rule.flaw]
+        kinds = [
+            f"{seen[flaw]:,} {flaw}"
+            for flaw in Flaw
+            if seen[flaw] and flaw not in {rule.flaw, Flaw.UNUSABLE}
+        ]
+        parts = f": {', '.join(kinds)}" if kinds else ""
+        advice = _ADVICE[max(_ADVICE, key=lambda flaw: seen[flaw])]
+        return (
+            f"{model}: {hits:,} of {n:,} replies and failed tasks are {rule.flaw} "
+            f"({100 * hits / n:.0f} %{parts}), which is above {100 * rule.share:g} % "
+            f"beyond chance (--stop-if '{rule}'); {advice}"
+        )

@@ -1,0 +1,405 @@
+"""Keeps all that the scheduler knows of one model: its queues, its limits, its turn.
+
+Plain state with the questions that it answers; what is done with it stands in
+`runner.engine.scheduler`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runner import errors as e
+from runner.engine.failure_policy import Refusals
+from runner.limits.limiter import Endpoint, LimiterStatistics, Limits
+from runner.money.budget import Budget
+from store.task import Scope, is_within
+
+USUAL_WEIGHT = 0.05
+"""Of the last call, in what is usual; stages differ and come in turns."""
+PATIENCE_S = 60.0
+"""A retry that is due for longer goes before later stages; its deadline is running."""
+
+
+PROBE_S = 2.0
+"""How long the first call of a stage goes alone. An endpoint refuses a parameter before
+the model begins, so that takes a round trip; a reply may take a minute."""
+
+LOW_WATER = 0.5
+"""Share of the window below which the next page is fetched."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class QueuedTask:
+    """A loaded task on its way through attempts; the driver only hands it back."""
+
+    number: int
+    stage: str
+    model: str
+    tries: int  #: attempts that count against the bound, before this process's
+    tokens: int = 0  #: worst case of one attempt, prompt and output
+    worst_pico: int = 0  #: what one attempt may cost; 0: nothing, or nobody knows
+    why_worst: str = ""  #: why that is more than the request's limit makes of it
+    reserved_pico: int = 0  #: what the budget keeps for the attempt under way
+    since: float | None = None  #: monotonic seconds of the first attempt here
+    sent_at: float = 0.0  #: monotonic seconds of the last attempt
+    among: int = 0  #: calls in flight beside it when it was sent
+    due: float = float("inf")  #: monotonic seconds since when a retry may be sent
+    failures: Counter[type[e.AttemptError]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPageRequest:
+    """Fetch a page of open tasks: numbers above `after`, at most `limit`."""
+
+    stage: str
+    model: str
+    after: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStop:
+    """Why nothing more of a model is sent, though its endpoint may serve others."""
+
+    why: str
+    error: type[e.AttemptError] | None  #: None: its replies are of no use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelQueueStatistics:
+    """One model's queues."""
+
+    model: str
+    ready: int
+    waiting: int
+    in_flight: int
+    unsettled: int
+    held: int
+    limiter: LimiterStatistics
+
+
+class StageQueue:
+    """The loaded tasks of one stage and model, and how far its pages were read."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self.ready: deque[QueuedTask] = deque()
+        self.retries: deque[QueuedTask] = deque()  #: ready too, and before those
+        self.waiting = 0
+        self.cursor = 0
+        self.loading = False
+        self.is_dry = False  #: the log held nothing more when last asked
+        self.asked_again = False  #: tasks were planned while a page was on its way
+        self.is_rewound = False  #: that page is to be followed by the first
+        self.is_paused = False
+
+    def grew(self) -> None:
+        """Tasks were added to the log: there is something to read again."""
+        self.is_dry = False
+        self.asked_again = self.loading
+
+    def rewind(self) -> None:
+        """Tasks anywhere may be open again: read from the start."""
+        self.cursor = 0
+        self.is_rewound = self.loading
+        self.grew()
+
+    def __len__(self) -> int:
+        """Tasks that may be sent."""
+        return len(self.retries) + len(self.ready)
+
+    @property
+    def head(self) -> QueuedTask:
+        """The task that is next."""
+        return (self.retries or self.ready)[0]
+
+    def pop(self) -> QueuedTask:
+        """Take the task that is next."""
+        return (self.retries or self.ready).popleft()
+
+
+class ModelQueue:
+    """All that concerns one model."""
+
+    def __init__(
+        self,
+        model: str,
+        stages: Sequence[str],
+        limits: Limits,
+        endpoint: Endpoint,
+        budget: Budget,
+    ) -> None:
+        self.model = model
+        self.endpoint = endpoint
+        self.limits = limits  #: set by hand
+        self.limiter = endpoint.limiter(model, limits)
+        self.budget = budget
+        #: later stages first
+        self.queues = {stage: StageQueue(stage) for stage in reversed(stages)}
+        self.waiting: list[tuple[float, int, QueuedTask]] = []
+        self.known: set[int] = set()  #: loaded and not settled
+        self.in_flight = 0
+        self.held = 0
+        self.is_behind = False  #: a page showed a reopened task that is not settled
+        self.is_broke = False  #: the budget has no room for its next task
+        self.is_draining = False
+        self.stop: ModelStop | None = None  #: for the rest of this process
+        self.refusals = Refusals()
+        self.turn = 0.0  #: virtual time at which it has had its share
+        self.probes: dict[str, float | None] = {}
+        """Stages whose requests the endpoint is not known to take, with the monotonic
+        second of the call that finds out; None: it is still to be sent."""
+        self.usual_tokens = 0.0  #: of a call; 0: none is known
+
+    def take(
+        self, work: QueuedTask, now: float, reserved_pico: int | None = None
+    ) -> None:
+        """Give an attempt its slot, its share of the minute and its money.
+
+        Args:
+            work: the task that is asked.
+            now: monotonic seconds.
+            reserved_pico: what an earlier process had reserved for this attempt, at
+                the price that it knew; None: nothing, or it knew of no price.
+        """
+        self.known.add(work.number)
+        worst_pico = work.worst_pico if reserved_pico is None else reserved_pico
+        work.reserved_pico = self.budget.reserve(worst_pico)
+        work.among = self.limiter.acquire(now, work.tokens)
+        self.in_flight += 1
+        if work.since is None:
+            work.since = now
+        work.sent_at, work.due = now, float("inf")
+        if work.stage in self.probes and self.probes[work.stage] is None:
+            self.probes.update(dict.fromkeys(self._probed_with(work.stage), now))
+
+    def wait(self, work: QueuedTask, due: float) -> None:
+        """Hold a loaded task back until *due*."""
+        self.queues[work.stage].waiting += 1
+        heapq.heappush(self.waiting, (due, work.number, work))
+
+    def ripen(self, now: float) -> None:
+        """Queue the retries that are due."""
+        while self.waiting and self.waiting[0][0] <= now:
+            due, _, work = heapq.heappop(self.waiting)
+            work.due = due
+            queue = self.queues[work.stage]
+            queue.waiting -= 1
+            if self.endpoint.breaker.is_open:
+                # the next probe is another task: this one may be what is refused
+                queue.ready.append(work)
+            else:
+                queue.retries.append(work)
+
+    def probed(self, stage: str, error: e.AttemptError | None = None) -> None:
+        """A call of *stage* has ended; one that was refused is followed by another."""
+        for each in self._probed_with(stage):
+            if error is None:
+                self.probes.pop(each, None)
+            elif each in self.probes:
+                self.probes[each] = None
+
+    def _probed_with(self, stage: str) -> list[str]:
+        """The stages that wait for a call of *stage*: in batches, all of them."""
+        return [*self.probes] if self.limits.batched else [stage]
+
+    def probe_ends_at(self, queue: StageQueue) -> float | None:
+        """Until when the queue waits for a call that finds out what is taken.
+
+        A call in a batch is awaited however long it takes: a refusal would cost all
+        items of the next batch, and each of them another round.
+        """
+        sent_at = self.probes.get(queue.stage)
+        if sent_at is None:
+            return None
+        return float("inf") if self.limits.batched else sent_at + PROBE_S
+
+    def loads(self) -> Iterator[TaskPageRequest]:
+        """The pages to be fetched now."""
+        for queue in self.queues.values():
+            loaded = len(queue) + queue.waiting
+            if queue.loading or queue.is_dry or loaded > self.window * LOW_WATER:
+                continue
+            queue.loading = True
+            yield TaskPageRequest(
+                stage=queue.stage,
+                model=self.model,
+                after=queue.cursor,
+                limit=self.window - loaded,
+            )
+
+    def set_limits(self, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on."""
+        self.limits = limits
+        self.limiter.set(limits, now)
+
+    @property
+    def turn_s(self) -> float:
+        """What one start takes of the lane's share, in virtual time."""
+        return 1.0 / self.limits.weight
+
+    @property
+    def window(self) -> int:
+        """Tasks of one stage that are loaded, at most."""
+        return max(64, 2 * self.limits.concurrency)
+
+    @property
+    def most_unsettled(self) -> int:
+        """Outcomes that may wait for the disk before starts do."""
+        return 2 * self.limits.concurrency + 64
+
+    def ready_at(self, now: float) -> tuple[StageQueue | None, float | None]:
+        """The queue whose task is next, and when; no queue, or no time: not by time."""
+        queue = self.next_queue(now)
+        if queue is None or not self.limiter.has_slot:
+            return None, None
+        if self.unsettled >= self.most_unsettled:
+            return None, None
+        ends_at = self.probe_ends_at(queue)
+        if ends_at is not None and now < ends_at:
+            return queue, None if self.limits.batched else ends_at
+        work = queue.head
+        if not work.tokens and self.limiter.counts_tokens:
+            # loaded before the endpoint told that tokens matter
+            work.tokens = round(self.usual_tokens)
+        return queue, self.limiter.ready_at(now, work.tokens)
+
+    def is_able(self, now: float) -> bool:
+        """Whether its next task may be sent now, turns apart."""
+        is_out = self.is_draining or self.stop is not None
+        if is_out or not self.budget.has_room(self.next_worst_pico(now)):
+            return False
+        _, when = self.ready_at(now)
+        return when is not None and when <= now
+
+    def next_queue(self, now: float) -> StageQueue | None:
+        """The queue whose first task is next.
+
+        Later stages first, unless a retry has waited for long already.
+        """
+        able = [q for q in self.queues.values() if q and not q.is_paused]
+        # a stage whose first call is out holds up no other
+        able = [q for q in able if not self._is_probed(q, now)] or able
+        oldest = min(able, key=lambda queue: queue.head.due, default=None)
+        if oldest is not None and oldest.head.due + PATIENCE_S <= now:
+            return oldest
+        return able[0] if able else None
+
+    def _is_probed(self, queue: StageQueue, now: float) -> bool:
+        ends_at = self.probe_ends_at(queue)
+        return ends_at is not None and now < ends_at
+
+    def next_changes_at(self, now: float) -> float | None:
+        """When another task is next for no other reason than that it has waited."""
+        ends = (q.head.due + PATIENCE_S for q in self.queues.values() if q)
+        return min((end for end in ends if now < end < float("inf")), default=None)
+
+    def next_worst_pico(self, now: float) -> int:
+        """What the next task may cost; 0 without one."""
+        queue = self.next_queue(now)
+        return 0 if queue is None else queue.head.worst_pico
+
+    def given_up(self, error: e.AttemptError, deadline_s: float) -> str | None:
+        """Stop an endpoint that asks for more time than a task has, such as a day.
+
+        Its tasks would all fail for nothing; so they stay open for another process.
+        """
+        asked_s = error.retry_after_s or 0.0
+        is_limit = isinstance(error, e.RateLimited | e.Overloaded)
+        if not is_limit or asked_s <= deadline_s or self.limits.batched:
+            return None
+        return self.endpoint.breaker.stop(
+            f"{self.endpoint.name} asks to wait {asked_s:,.0f} s, and a task has no "
+            f"more than {deadline_s:,.0f} s (--deadline-s)"
+        )
+
+    def refused(self, error: e.AttemptError, task: int) -> str | None:
+        """Stop the model if *error* concerns all its tasks; a sentence then."""
+        if self.stop is not None:
+            return None
+        why = self.refusals.stops(error, task)
+        if why is None:
+            return None
+        self.stop = ModelStop(why=why, error=type(error))
+        return f"{self.model}: {why}; nothing more of this model is sent."
+
+    @property
+    def is_out(self) -> bool:
+        """Whether nothing more of it is sent by this process."""
+        return self.stop is not None or self.endpoint.breaker.stopped is not None
+
+    def mark_paused(self, pauses: Collection[Scope]) -> None:
+        """Hold back what *pauses* name by stage and model, and nothing else."""
+        freed = set()
+        for queue in self.queues.values():
+            here = queue.stage, self.model
+            was_paused = queue.is_paused
+            queue.is_paused = any(is_within(here, pause) for pause in pauses)
+            if was_paused and not queue.is_paused:
+                freed.add(queue.stage)
+        self._restart_clocks(freed)
+
+    def _restart_clocks(self, stages: Collection[str]) -> None:
+        """Do not count the time for which loaded tasks of *stages* were held back."""
+        waiting = (work for _, _, work in self.waiting)
+        ready = (w for q in self.queues.values() for w in (*q.retries, *q.ready))
+        for work in (*waiting, *ready):
+            if work.stage in stages:
+                work.since = None
+
+    def read_again(self) -> None:
+        """Read every page from the start."""
+        self.held = 0
+        self.is_behind = False
+        for queue in self.queues.values():
+            queue.rewind()
+
+    def used(self, tokens: int) -> None:
+        """A call is known to have used so many tokens."""
+        weight = USUAL_WEIGHT if self.usual_tokens else 1.0
+        self.usual_tokens += weight * (tokens - self.usual_tokens)
+
+    @property
+    def unsettled(self) -> int:
+        """Tasks whose attempt has ended and whose outcome is not durable yet."""
+        ready = sum(map(len, self.queues.values()))
+        return len(self.known) - ready - len(self.waiting) - self.in_flight
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing is under way, whatever may wait."""
+        return self.in_flight == 0 and self.unsettled == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether only money can move it on: nothing is under way, nor on its way.
+
+        Calls under way of other runs with the same budget may yet cost less than they
+        reserved.
+        """
+        is_loading = any(queue.loading for queue in self.queues.values())
+        is_settled = self.budget.is_settled
+        is_broke = self.is_broke and self.stop is None
+        return is_broke and self.is_still and is_settled and not is_loading
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do, nor to fetch."""
+        return not self.known and all(
+            q.is_dry and not q.loading for q in self.queues.values()
+        )
+
+    def statistics(self) -> ModelQueueStatistics:
+        """The lane's queues as values."""
+        return ModelQueueStatistics(
+            model=self.model,
+            ready=sum(map(len, self.queues.values())),
+            waiting=len(self.waiting),
+            in_flight=self.in_flight,
+            unsettled=self.unsettled,
+            held=self.held,
+            limiter=self.limiter.statistics(),
+        )

@@ -1,0 +1,441 @@
+"""Estimates calls, tokens, dollars and hours of a run before any call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Final
+
+from runner.clients.client import is_offline
+from runner.estimate.sample import (
+    NONE_FAILS,
+    FailingTasks,
+    Grown,
+    PlanSample,
+    SampledStage,
+    StageUsage,
+    draw_sample,
+)
+from runner.limits.limiter import Limits
+from runner.limits.rate_limits import MINUTE_S
+from runner.messages import Usage
+from runner.money.prices import Price, cost_pico, price_of, worst_pico
+from runner.money.tokens import CountTokens, text_tokens
+from runner.options import RunOptions
+from runner.roles import assigned, terms
+from runner.workload import Workload
+from store.clock import Clock
+from store.database import open_reader
+from store.errors import StoreError
+from store.events import ExpectedUsage
+from store.read.status import run_started
+from store.read.usage import dollars, usage_counts
+from store.runs import list_runs
+from store.task import PICO_PER_USD
+
+ERRORS: Final = 2.0
+"""Standard errors that an interval goes to either side: about 95 of 100."""
+ALONE: Final = 2.0
+"""A sample of one item tells nothing of the others: half of it, and twice."""
+
+
+BATCH_S: Final = 24 * 3600.0
+"""Within which a batch is answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateRange:
+    """A figure that is not known yet."""
+
+    low: float
+    expected: float
+    high: float
+
+    def __add__(self, other: EstimateRange) -> EstimateRange:
+        """Both together; that both are at their worst is assumed to be possible."""
+        return EstimateRange(
+            low=self.low + other.low,
+            expected=self.expected + other.expected,
+            high=self.high + other.high,
+        )
+
+    def times(self, low: float, expected: float, high: float) -> EstimateRange:
+        """Each figure by a factor of its own."""
+        return EstimateRange(
+            low=self.low * low,
+            expected=self.expected * expected,
+            high=self.high * high,
+        )
+
+
+NOTHING: Final = EstimateRange(low=0.0, expected=0.0, high=0.0)
+
+TOKENIZERS: Final = (0.9, 1.0, 1.25)
+"""Tokens of a prompt by those that are counted here: models' tokenizers differ by so
+much, the rule of `runner.money.tokens` by a few percent in sum."""
+ALL: Final = (1.0, 1.0, 1.0)
+FOLLOWED: Final = (0.5, 1.0, 1.5)
+"""Follow-ups by those of the baseline: models recall less, or more, than a search."""
+TERSE: Final = 0.5
+"""Of the baseline's replies: a model that gives no more than was asked for."""
+BEFORE_S: Final = (0.3, 1.0, 4.0)
+"""To the first token of a reply."""
+PER_TOKEN_S: Final = (1 / 150, 1 / 60, 1 / 20)
+"""To each further one: a fast small model, a usual one, a large or busy one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageEstimate:
+    """What a model, or a stage of it, comes to."""
+
+    calls: EstimateRange
+    tokens_in: EstimateRange
+    tokens_out: EstimateRange
+    usd: EstimateRange | None  #: None: the price is unknown
+    call_s: EstimateRange  #: seconds of all its calls, one after another
+
+    def __add__(self, other: UsageEstimate) -> UsageEstimate:
+        """Both together."""
+        return UsageEstimate(
+            calls=self.calls + other.calls,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
+            call_s=self.call_s + other.call_s,
+        )
+
+
+EMPTY: Final = UsageEstimate(
+    calls=NOTHING, tokens_in=NOTHING, tokens_out=NOTHING, usd=NOTHING, call_s=NOTHING
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a run would take."""
+
+    items: int
+    tried: int  #: of the items, offline
+    stages: Mapping[tuple[str, str], UsageEstimate]  #: by stage and model
+    models: Mapping[str, UsageEstimate]
+    seconds: Mapping[str, EstimateRange]  #: by model, under its limits
+    total: UsageEstimate
+    failing: FailingTasks = NONE_FAILS  #: of the tasks of the items that were tried
+
+    @property
+    def whole_s(self) -> EstimateRange:
+        """Of the run: models go side by side."""
+        spans = list(self.seconds.values())
+        return EstimateRange(
+            low=max((s.low for s in spans), default=0.0),
+            expected=max((s.expected for s in spans), default=0.0),
+            high=max((s.high for s in spans), default=0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateInputs:
+    """What is known of a run before it begins."""
+
+    replicates: int
+    once: frozenset[str] = frozenset()  #: stages that are asked in one replicate
+    limits: Mapping[str, Limits]  #: by model
+    prices: Mapping[str, Price | None]  #: by model
+    usual_out: Mapping[tuple[str, str], float]
+    """Tokens of a reply in earlier runs, by stage and model; may lack any."""
+    offline: frozenset[str]  #: models that no endpoint serves: they take no time
+
+
+def estimate(plan: EstimateInputs, sample: PlanSample) -> Estimate:
+    """What a sample of a plan's items says of the whole."""
+    stages: dict[tuple[str, str], UsageEstimate] = {}
+    for place in _places(sample.tried):
+        key = (place.stage, place.model)
+        stages[key] = stages.get(key, EMPTY) + _figures(plan, sample, place)
+    by_model: dict[str, list[UsageEstimate]] = {}
+    for (_, model), figures in stages.items():
+        by_model.setdefault(model, []).append(figures)
+    models = {model: sum(found, EMPTY) for model, found in by_model.items()}
+    return Estimate(
+        items=sample.items,
+        tried=len(sample.tried),
+        stages=stages,
+        models=models,
+        seconds={
+            model: NOTHING
+            if model in plan.offline
+            else _seconds(found, plan.limits[model])
+            for model, found in by_model.items()
+        },
+        total=sum(models.values(), EMPTY),
+        failing=sample.failing,
+    )
+
+
+def _places(tried: Iterable[Grown]) -> list[SampledStage]:
+    return list(dict.fromkeys(place for grown in tried for place in grown))
+
+
+def _figures(
+    plan: EstimateInputs, sample: PlanSample, place: SampledStage
+) -> UsageEstimate:
+    times = 1 if place.stage in plan.once else plan.replicates
+    found = ALL if place.is_first else FOLLOWED
+
+    def sums(amount: Callable[[StageUsage], float]) -> EstimateRange:
+        return _extrapolated(
+            [amount(grown.get(place, StageUsage())) for grown in sample.tried],
+            sample.items,
+        ).times(*(times * share for share in found))
+
+    calls = sums(lambda use: use.calls)
+    if place.is_first:
+        exact = float(sample.first_calls[place.stage] * times)
+        calls = EstimateRange(low=exact, expected=exact, high=exact)
+    tokens_in = sums(lambda use: use.tokens_in).times(*TOKENIZERS)
+    spoken = sums(lambda use: use.tokens_out)
+    usual = plan.usual_out.get((place.stage, place.model))
+    expected = spoken.expected if usual is None else usual * calls.expected
+    most = max(expected, sums(lambda use: use.most_out).high)
+    tokens_out = EstimateRange(
+        low=min(spoken.low * TERSE, expected), expected=expected, high=most
+    )
+    price = plan.prices[place.model]
+    return UsageEstimate(
+        calls=calls,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        usd=None if price is None else _usd(price, calls, tokens_in, tokens_out),
+        call_s=calls.times(*BEFORE_S) + tokens_out.times(*PER_TOKEN_S),
+    )
+
+
+def _extrapolated(values: Sequence[float], items: int) -> EstimateRange:
+    """The sum over all items from some drawn evenly without putting back."""
+    mean = fmean(values)
+    if len(values) == items:
+        return EstimateRange(low=mean * items, expected=mean * items, high=mean * items)
+    if len(values) == 1:
+        return EstimateRange(low=mean, expected=mean, high=mean).times(
+            items / ALONE, items, items * ALONE
+        )
+    left = 1 - len(values) / items
+    error = ERRORS * stdev(values) * math.sqrt(left / len(values))
+    # what was tried is known, whatever the others come to
+    return EstimateRange(
+        low=max(sum(values), (mean - error) * items),
+        expected=mean * items,
+        high=(mean + error) * items,
+    )
+
+
+def _usd(
+    price: Price,
+    calls: EstimateRange,
+    tokens_in: EstimateRange,
+    tokens_out: EstimateRange,
+) -> EstimateRange:
+    """What tokens cost in calls of the mean length: long prompts may cost more each."""
+
+    def usd(
+        figure: Callable[[EstimateRange], float], pico: Callable[[int, int], int]
+    ) -> float:
+        given, taken = figure(tokens_in), figure(tokens_out)
+        prompt = max(1, round(given / max(1.0, figure(calls))))
+        of_prompt = pico(prompt, 0)
+        of_token = pico(prompt, 1) - of_prompt
+        return (of_prompt / prompt * given + of_token * taken) / PICO_PER_USD
+
+    def usual(given: int, taken: int) -> int:
+        return cost_pico(price, Usage(tokens_in=given, tokens_out=taken))
+
+    def worst(given: int, taken: int) -> int:
+        return worst_pico(price, given, taken)
+
+    return EstimateRange(
+        low=usd(lambda span: span.low, usual),
+        expected=usd(lambda span: span.expected, usual),
+        high=usd(lambda span: span.high, worst),
+    )
+
+
+def _seconds(stages: Sequence[UsageEstimate], limits: Limits) -> EstimateRange:
+    """The longest of what slots, requests a minute and tokens a minute ask for."""
+    if limits.batched:
+        return _in_batches(stages, limits.concurrency)
+
+    def longest(figure: Callable[[EstimateRange], float]) -> float:
+        calls = sum(figure(stage.calls) for stage in stages)
+        tokens = sum(figure(s.tokens_in) + figure(s.tokens_out) for s in stages)
+        return max(
+            # a stage waits for the one before: fewer calls than slots leave some idle
+            sum(
+                figure(s.call_s) / min(limits.concurrency, max(1.0, figure(s.calls)))
+                for s in stages
+            ),
+            MINUTE_S * calls / limits.rpm if limits.rpm else 0.0,
+            MINUTE_S * tokens / limits.tpm if limits.tpm else 0.0,
+        )
+
+    return EstimateRange(
+        low=longest(lambda span: span.low),
+        expected=longest(lambda span: span.expected),
+        high=longest(lambda span: span.high),
+    )
+
+
+def _in_batches(stages: Sequence[UsageEstimate], at_a_time: int) -> EstimateRange:
+    """What providers promise of batches; how much sooner they come nobody says."""
+
+    def rounds(figure: Callable[[EstimateRange], float]) -> int:
+        asked = (figure(stage.calls) for stage in stages)
+        return sum(math.ceil(calls / at_a_time) for calls in asked if calls)
+
+    return EstimateRange(
+        low=0.0,
+        expected=BATCH_S * rounds(lambda span: span.expected),
+        high=BATCH_S * rounds(lambda span: span.high),
+    )
+
+
+def verdict(estimate: Estimate, budget_usd: float) -> tuple[str, str]:
+    """Whether a budget would hold, in a word and in a sentence.
+
+    The word is `holds`, `may not hold`, `does not hold` or `unknown`.
+    """
+    usd = estimate.total.usd
+    budget = f"A budget of {dollars(budget_usd)}"
+    if usd is None:
+        return "unknown", f"{budget} says nothing while a price is unknown."
+    if usd.high <= budget_usd:
+        return "holds", f"{budget} holds even at the high figure."
+    if usd.low > budget_usd:
+        return (
+            "does not hold",
+            f"{budget} does not hold: the low figure is {dollars(usd.low)}.",
+        )
+    likely = "is likely to" if usd.expected <= budget_usd else "is not likely to"
+    return "may not hold", f"{budget} {likely} hold."
+
+
+ENOUGH: Final = 20
+"""Replies that make a mean."""
+NEWEST: Final = 50
+"""Runs that are looked at; each costs some milliseconds."""
+
+
+def usual_replies(runs_dir: Path, job: str) -> dict[tuple[str, str], float]:
+    """Mean tokens of a reply by stage and model, from the newest run that knows.
+
+    Runs are taken by name, which begins with the time unless a person chose it; those
+    that cannot be read are passed over.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for folder in reversed(list_runs(runs_dir)[-NEWEST:]):
+        try:
+            with open_reader(folder.log) as reader:
+                if run_started(reader).job != job:
+                    continue
+                counts = usage_counts(reader)
+        except StoreError:
+            continue
+        for use in counts:
+            if use.replies >= ENOUGH and use.tokens_out:
+                mean = use.tokens_out / use.replies
+                found.setdefault((use.stage, use.model), mean)
+    return found
+
+
+ITEMS: Final = 64
+"""Items that are tried: two standard errors are then a quarter of their spread."""
+CALLS: Final = 4000
+"""Baseline answers, at most, before a person who waits: papers take 1 ms each."""
+AT_START_S: Final = 0.1
+"""For trying items before a run's first event: some six papers of 60 KB."""
+AMONG_AT_START: Final = 4096
+LARGEST_AT_START: Final = 16
+
+
+def preview(
+    work: Workload,
+    options: RunOptions,
+    runs_dir: Path,
+    *,
+    count: CountTokens = text_tokens,
+) -> Estimate:
+    """What a run would take, from a sample of its whole plan and from earlier runs."""
+    sample = draw_sample(
+        work.job,
+        work.dataset,
+        roles=assigned(work.job, options),
+        items=ITEMS,
+        goes_on=lambda calls: calls < CALLS,
+        count=count,
+        terms=terms(work, options),
+    )
+    return estimate(_plan(work, options, runs_dir), sample)
+
+
+def expected(
+    work: Workload,
+    options: RunOptions,
+    runs_dir: Path,
+    clock: Clock,
+    *,
+    tell: Callable[[str], None],
+) -> ExpectedUsage | None:
+    """What a run remembers as its estimate; None where nothing that costs is asked.
+
+    How many items it is made of depends on what the machine can try in an instant.
+    *tell* gets a sentence where tasks fail because the job's own code raises.
+    """
+    if all(map(is_offline, assigned(work.job, options).all_models)):
+        return None
+    plan = _plan(work, options, runs_dir)
+    end = clock.monotonic() + AT_START_S
+    sample = draw_sample(
+        work.job,
+        work.dataset,
+        roles=assigned(work.job, options),
+        items=ITEMS,
+        goes_on=lambda _: clock.monotonic() < end,
+        among=AMONG_AT_START,
+        largest=LARGEST_AT_START,
+    )
+    if sample.failing.tasks:
+        tell(sample.failing.sentence)
+    if not sample.tried:
+        return None
+    total = estimate(plan, sample).total
+
+    def each(span: EstimateRange) -> tuple[float, float, float]:
+        low, middle, high = (
+            float(f"{figure / sample.specs:.4g}")
+            for figure in (span.low, span.expected, span.high)
+        )
+        return low, middle, high
+
+    return ExpectedUsage(
+        tried=len(sample.tried),
+        first=list(sample.first_calls),
+        calls=each(total.calls),
+        tokens_in=each(total.tokens_in),
+        tokens_out=each(total.tokens_out),
+        cost_usd=None if total.usd is None else each(total.usd),
+    )
+
+
+def _plan(work: Workload, options: RunOptions, runs_dir: Path) -> EstimateInputs:
+    roles = assigned(work.job, options)
+    models = roles.all_models
+    return EstimateInputs(
+        replicates=roles.replicates,
+        once=frozenset(stage.name for stage in work.job.stages if stage.once),
+        limits={model: options.limits_of(model) for model in models},
+        prices={model: price_of(model, options) for model in models},
+        usual_out=usual_replies(runs_dir, work.job.name),
+        offline=frozenset(filter(is_offline, models)),
+    )

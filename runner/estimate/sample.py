@@ -1,0 +1,369 @@
+"""Answers a few items of a plan offline to learn what an item takes.
+
+An item is a first-stage task, or all those in a row that share a group. A sample of
+them is answered by the job's own baseline, through the real requests, parsers and
+follow-ups, in memory. Nothing is sent and nothing recorded. A task whose `request`,
+`follow_up` or baseline raises is counted as failing, and the sample goes on.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from types import MappingProxyType
+from typing import Final
+
+from runner.errors import JobFault
+from runner.job import Answer, Dataset, Job, Task, TaskSpec, job_fault, read_reply
+from runner.messages import Content, Reply, Request
+from runner.model_terms import USUAL, ModelTerms
+from runner.money.tokens import CountTokens, prompt_tokens, text_tokens, worst_output
+from runner.plan import Roles, followers, stage_of
+
+SEED: Final = 20
+"""Of the choice of items: the same estimate from the same data."""
+LARGEST: Final = 1000
+"""Tasks that are kept of an item."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StageUsage:
+    """What the calls of a stage to one model come to, in one replicate."""
+
+    calls: float = 0.0
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0  #: of the baseline's replies
+    most_out: float = 0.0  #: as much as the requests allow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledStage:
+    """The tasks of a stage and model, those planned first or those that follow."""
+
+    stage: str
+    model: str
+    is_first: bool  #: its tasks are planned first, and follow from none
+
+
+Grown = dict[SampledStage, StageUsage]
+"""What one item comes to."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanItem:
+    """An item of the plan."""
+
+    specs: list[TaskSpec]
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingTasks:
+    """Tasks of the tried items that fail because the job's own code raises."""
+
+    tasks: int = 0
+    first: str = ""  #: of the first: the method, the exception's class and its line
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        tasks = "task" if self.tasks == 1 else "tasks"
+        return (
+            f"{self.tasks:,} {tasks} of the items tried would fail: the job's "
+            f"{self.first}. Mend the job before the run."
+        )
+
+
+NONE_FAILS: Final = FailingTasks()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSample:
+    """The items of a plan, and what those came to that were tried."""
+
+    items: int
+    specs: int  #: first-stage tasks, skipped ones included
+    first_calls: Counter[str]  #: those that are asked, by stage: exact
+    tried: tuple[Grown, ...]
+    failing: FailingTasks = NONE_FAILS  #: as many as in the items that were tried
+
+
+def draw_sample(
+    job: Job,
+    dataset: Dataset,
+    *,
+    roles: Roles,
+    items: int,
+    goes_on: Callable[[int], bool],
+    among: int | None = None,
+    largest: int = LARGEST,
+    count: CountTokens = text_tokens,
+    terms: Mapping[str, ModelTerms] = MappingProxyType({}),
+) -> PlanSample:
+    """Try some items of a plan, drawn evenly and always the same.
+
+    Args:
+        job: whose plan, requests, parsers, follow-ups and baseline.
+        dataset: its data.
+        roles: which models serve which; one replicate of each task is tried.
+        items: how many to try, at most.
+        goes_on: whether another is tried, after so many baseline answers; one is.
+        among: look at no more than so many items of the plan; None: at all.
+        largest: tasks of an item that are kept; the first stand for the rest.
+        count: counts the tokens of a text.
+        terms: how models are asked, by name; those that are not there as usual.
+    """
+    first_calls: Counter[str] = Counter()
+    chance = random.Random(SEED)  # noqa: S311 - a sample, no secret
+    kept: list[PlanItem] = []
+    seen = specs = 0
+    next_kept = _Skips(items, chance)
+    for unit in islice(_units(job, dataset, first_calls, largest), among):
+        seen += 1
+        specs += unit.size
+        if len(kept) < items:
+            kept.append(unit)
+        elif seen == next_kept.at:
+            kept[chance.randrange(items)] = unit
+            next_kept.skip()
+    chance.shuffle(kept)
+    offline = _Offline(job, dataset, roles, count, terms)
+    tried: list[Grown] = []
+    for unit in kept:
+        if tried and not goes_on(offline.calls):
+            break
+        tried.append(offline.grown(unit))
+    return PlanSample(
+        items=seen,
+        specs=specs,
+        first_calls=first_calls,
+        tried=tuple(tried),
+        failing=offline.failing,
+    )
+
+
+class _Skips:
+    """Which items enter a full reservoir: algorithm L (Li, 1994)."""
+
+    def __init__(self, size: int, chance: random.Random) -> None:
+        self._size = size
+        self._chance = chance
+        self._w = 1.0
+        self.at = size
+        self.skip()
+
+    def skip(self) -> None:
+        """Choose the next."""
+        self._w *= math.exp(math.log(1.0 - self._chance.random()) / self._size)
+        gap = math.log(1.0 - self._chance.random()) / math.log1p(-self._w)
+        self.at += math.floor(gap) + 1
+
+
+def _units(
+    job: Job, dataset: Dataset, first_calls: Counter[str], largest: int
+) -> Iterator[PlanItem]:
+    gathers = {stage.name for stage in job.stages if stage.gathers}
+    unit: PlanItem | None = None
+    for spec in job.plan(dataset):
+        first_calls[spec.stage] += spec.skip is None
+        group = spec.group if spec.stage in gathers else None
+        if unit is not None:
+            if group is not None and unit.specs[-1].group == group:
+                unit.size += 1
+                if len(unit.specs) < largest:
+                    unit.specs.append(spec)
+                continue
+            yield unit
+        unit = PlanItem(specs=[spec])
+    if unit is not None:
+        yield unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A task of an item, and the first of its family."""
+
+    spec: TaskSpec
+    model: str
+    root: _Asked | None = None  #: None: itself
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What makes it itself in its item: its family, and what is asked of whom."""
+        return tuple(
+            word
+            for each in (self.root or self, self)
+            for word in (each.spec.stage, each.spec.key, each.model)
+        )
+
+    @property
+    def ancestors(self) -> list[tuple[str, str]]:
+        """Whose models those that follow it may inherit."""
+        first = self.root or self
+        return [(self.spec.stage, self.model), (first.spec.stage, first.model)]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    """Answers that a stage gathers under a key."""
+
+    leader: _Asked
+    answers: list[Answer] = field(default_factory=list)
+    followed: int = 0  #: answers it had when it was followed up
+
+
+class _Offline:
+    """Answers items by the baseline."""
+
+    def __init__(
+        self,
+        job: Job,
+        dataset: Dataset,
+        roles: Roles,
+        count: CountTokens,
+        terms: Mapping[str, ModelTerms],
+    ) -> None:
+        self._job = job
+        self._dataset = dataset
+        self._roles = roles
+        self._count = count
+        self._terms = terms
+        #: of the present item: models that are asked the same get the same answer
+        self._said: dict[Request, tuple[Content | None, int]] = {}
+        self.calls = 0
+        self.failing = NONE_FAILS
+
+    def grown(self, unit: PlanItem) -> Grown:
+        """What an item comes to with all that follows from it."""
+        self._said.clear()
+        uses: Grown = {}
+        there: set[tuple[str, ...]] = set()
+        groups: dict[tuple[str, str, str], _Group] = {}
+        queue = deque(
+            _Asked(spec=spec, model=model)
+            for spec in unit.specs
+            for model in self._roles.of(stage_of(self._job, spec.stage))
+        )
+        while queue or (queue := deque(self._gather(groups))):
+            asked = queue.popleft()
+            if asked.identity in there:
+                continue
+            there.add(asked.identity)
+            queue.extend(self._follow(asked, self._answer(asked, uses), groups))
+        share = unit.size / len(unit.specs)
+        return {place: _scaled(use, share) for place, use in uses.items()}
+
+    def _answer(self, asked: _Asked, uses: Grown) -> Answer:
+        spec = asked.spec
+        task = Task(
+            number=1,
+            stage=spec.stage,
+            key=spec.key,
+            model=asked.model,
+            replicate=1,
+            context=spec.context,
+        )
+        if spec.skip is not None:
+            return Answer(task=task, skip=spec.skip)
+        own = self._terms.get(task.model, USUAL)
+        try:
+            request = own.request(self._job, self._dataset, task)
+        except Exception as error:  # noqa: BLE001 - the job is not ours
+            return Answer(task=task, error=self._fails(error, "request"))
+        content, tokens_in = self._content(request)
+        place = SampledStage(
+            stage=spec.stage, model=asked.model, is_first=asked.root is None
+        )
+        use = uses.setdefault(place, StageUsage())
+        use.calls += 1
+        use.tokens_in += tokens_in
+        use.most_out += worst_output(request)
+        if content is None:
+            return Answer(task=task, error=JobFault.__name__)
+        reply = Reply(text=content) if isinstance(content, str) else content
+        if isinstance(reply, Reply):
+            said = self._count(reply.text) + 1
+            use.tokens_out += min(said, worst_output(request))
+        stage = stage_of(self._job, spec.stage)
+        parsed = read_reply(stage, self._dataset, task, reply)
+        return Answer(task=task, reply=reply, parsed=parsed)
+
+    def _content(self, request: Request) -> tuple[Content | None, int]:
+        """The baseline's answer and the tokens of the prompt; None where it raises."""
+        found = self._said.get(request)
+        if found is None:
+            self.calls += 1
+            tokens = prompt_tokens(request, self._count)
+            content: Content | None
+            try:
+                content = self._job.baseline(request)
+            except Exception as error:  # noqa: BLE001 - the job is not ours
+                self._fails(error, "baseline")
+                content = None
+            found = self._said[request] = (content, tokens)
+        elif found[0] is None:
+            self.failing = replace(self.failing, tasks=self.failing.tasks + 1)
+        return found
+
+    def _fails(self, error: Exception, what: str) -> str:
+        """Count a task that the job's method *what* fails; the class of its error."""
+        fault = job_fault(error, self._job, what)
+        first = self.failing.first or f"{what} raised {fault}"
+        self.failing = FailingTasks(tasks=self.failing.tasks + 1, first=first)
+        return type(fault).__name__
+
+    def _follow(
+        self,
+        asked: _Asked,
+        answer: Answer,
+        groups: dict[tuple[str, str, str], _Group],
+    ) -> Iterable[_Asked]:
+        stage = stage_of(self._job, asked.spec.stage)
+        if stage.gathers:
+            if asked.spec.group is not None:
+                key = (stage.name, asked.model, asked.spec.group)
+                group = groups.setdefault(key, _Group(leader=asked))
+                group.answers.append(answer)
+            return []
+        if not stage.follows or answer.reply is None:
+            return []
+        return self._next(asked, (answer,))
+
+    def _next(self, leader: _Asked, group: tuple[Answer, ...]) -> Iterator[_Asked]:
+        """The tasks that follow a group."""
+        root = leader.root or leader
+        try:
+            specs = list(self._job.follow_up(self._dataset, group))
+        except Exception as error:  # noqa: BLE001 - the job is not ours
+            self._fails(error, "follow_up")
+            return
+        for spec in specs:
+            for model in followers(
+                self._job, spec.stage, leader.ancestors, self._roles
+            ):
+                yield _Asked(spec=spec, model=model, root=root)
+
+    def _gather(self, groups: dict[tuple[str, str, str], _Group]) -> Iterable[_Asked]:
+        """Follow up the groups of the earliest stage that has grown."""
+        for stage in self._job.stages:
+            tasks: list[_Asked] = []
+            for (name, _, _), group in groups.items():
+                if name == stage.name and group.followed < len(group.answers):
+                    group.followed = len(group.answers)
+                    tasks += self._next(group.leader, tuple(group.answers))
+            if tasks:
+                return tasks
+        return ()
+
+
+def _scaled(use: StageUsage, share: float) -> StageUsage:
+    return StageUsage(
+        calls=use.calls * share,
+        tokens_in=use.tokens_in * share,
+        tokens_out=use.tokens_out * share,
+        most_out=use.most_out * share,
+    )

@@ -1,0 +1,345 @@
+"""Simulates how long a recorded run would take under other limits; sans-IO."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from runner import errors as e
+from runner.engine.model_queue import QueuedTask, TaskPageRequest
+from runner.engine.scheduler import Scheduler
+from runner.limits.limiter import Endpoint, Limits
+from runner.limits.rate_limits import NO_HEADER_LIMITS, HeaderLimits, TokenBucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedAttempt:
+    """A recorded attempt: what the simulation needs of it."""
+
+    took_s: float  #: from the taking of its slot to its outcome
+    error: e.AttemptError | None = None  #: None: it was answered
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost_pico: int | None = 0  #: None: its price is unknown
+    told: HeaderLimits = NO_HEADER_LIMITS  #: limits in the reply's headers
+
+    @property
+    def tokens(self) -> int:
+        """What it used of a limit on tokens."""
+        return self.tokens_in + self.tokens_out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedTask:
+    """A recorded task with its attempts in order."""
+
+    stage: str
+    model: str
+    attempts: tuple[RecordedAttempt, ...]
+    worst_tokens: int = 0  #: reserved for an attempt where tokens are limited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedItem:
+    """A first-stage task and what followed from it."""
+
+    first: RecordedTask
+    later: tuple[RecordedTask, ...] = ()  #: by stage, in the stages' order
+
+
+class LearnedRateLimit:
+    """A request rate that an endpoint was found to allow: it refuses what is above.
+
+    Where there is none, refusals are among the recorded attempts.
+    """
+
+    def __init__(self, per_second: float, *, refused_s: float, tells: bool) -> None:
+        """Allow so much, with a second's worth at once, as most servers do.
+
+        Args:
+            per_second: requests that are let through.
+            refused_s: what a refusal takes.
+            tells: whether a refusal says how long to wait.
+        """
+        self.per_second = per_second
+        self._bucket = TokenBucket(per_second, max(1.0, per_second))
+        self._refused_s = refused_s
+        self._tells = tells
+
+    def refuses(self, now: float) -> RecordedAttempt | None:
+        """The refusal of a request that arrives *now*; None: it is let through."""
+        free_at = self._bucket.ready_at(now, 1.0)
+        if free_at <= now:
+            self._bucket.take(now, 1.0)
+            return None
+        wait_s = free_at - now if self._tells else None
+        error = e.RateLimited("over the rate", retry_after_s=wait_s)
+        return RecordedAttempt(took_s=self._refused_s, error=error)
+
+
+CALL_S: Final = 0.00035
+"""Of the engine's own time for each call, one after another: 0.34 to 0.38 ms in
+`design/benchmarks.md`; no limit makes a run faster than that."""
+
+ASSUMED: Final = (
+    "an attempt takes as long as it took in the recorded run, under that run's load",
+    "failures come to the attempts that they came to then",
+    "follow-ups leave once all earlier stages of their first-stage task have ended",
+    f"the engine itself starts at most {round(1 / CALL_S, -2):,.0f} calls a second",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedModel:
+    """One model: its limits and the items it is asked first."""
+
+    model: str
+    stages: Sequence[str]
+    limits: Limits
+    endpoint: Endpoint
+    items: Iterable[RecordedItem]
+    rate: LearnedRateLimit | None = None  #: shared by all models of the endpoint
+
+
+@dataclass(slots=True, kw_only=True)
+class CallTotals:
+    """What one model's calls came to."""
+
+    calls: int = 0  #: attempts
+    answered: int = 0
+    refused: int = 0  #: attempts that ended with a 429
+    failed: int = 0  #: tasks without a reply
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost_pico: int = 0
+    unpriced: int = 0  #: answers whose price is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfOutcome:
+    """How the run would go."""
+
+    seconds: float
+    models: Mapping[str, CallTotals]
+    most_in_flight: int
+    stopped: str | None  #: why an endpoint would have been given up
+
+
+def what_if(
+    asked: Sequence[ReplayedModel], *, deadline_s: float, seed: int = 0
+) -> WhatIfOutcome:
+    """The course of a run with these limits.
+
+    Args:
+        asked: the models with what they are asked.
+        deadline_s: of one task, retries included.
+        seed: of the jitter between retries.
+    """
+    return _Simulation(asked, deadline_s, seed).run()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Family:
+    """An item under way: what is still to be released."""
+
+    later: deque[RecordedTask]
+    open: int = 1  #: released trials that have not ended
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Going:
+    """A trial under way."""
+
+    trial: RecordedTask
+    family: _Family
+    number: int = 0
+    next: int = 0  #: of its attempts
+
+    @property
+    def has_more(self) -> bool:
+        """Whether it was attempted again."""
+        return self.next < len(self.trial.attempts)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Supply:
+    """The items of one model, in order, with a look at the next one."""
+
+    items: Iterator[RecordedItem]
+    next: RecordedItem | None = field(default=None)
+
+    def peek(self) -> RecordedItem | None:
+        if self.next is None:
+            self.next = next(self.items, None)
+        return self.next
+
+    def take(self) -> RecordedItem | None:
+        item, self.next = self.peek(), None
+        return item
+
+
+class _Simulation:
+    def __init__(
+        self, asked: Sequence[ReplayedModel], deadline_s: float, seed: int
+    ) -> None:
+        self._scheduler = Scheduler(
+            [(a.model, a.stages, a.limits, a.endpoint) for a in asked],
+            deadline_s=deadline_s,
+        )
+        self._order = {
+            name: place for a in asked for place, name in enumerate(a.stages)
+        }
+        self._supplies = {a.model: _Supply(items=iter(a.items)) for a in asked}
+        self._released: dict[tuple[str, str], deque[_Going]] = {}
+        self._going: dict[int, _Going] = {}
+        self._rates = {a.model: a.rate for a in asked}
+        self._ends: list[tuple[float, int, QueuedTask, RecordedAttempt]] = []
+        self._chance = random.Random(seed)  # noqa: S311 - jitter, no secret
+        self._numbers = count(1)
+        self._sums = {a.model: CallTotals() for a in asked}
+        self._most = 0
+        self._busy_until = 0.0
+        self._now = 0.0
+        self._last = 0.0
+
+    def run(self) -> WhatIfOutcome:
+        scheduler = self._scheduler
+        while True:
+            step = scheduler.step(self._now)
+            for load in step.load:
+                self._load(load)
+            for work in step.start:
+                self._start(work)
+            self._most = max(self._most, len(self._ends))
+            if step.load:
+                continue
+            if not self._advance(step.wake_at):
+                break
+        return WhatIfOutcome(
+            seconds=self._last,
+            models=self._sums,
+            most_in_flight=self._most,
+            stopped=scheduler.stopped,
+        )
+
+    def _advance(self, wake_at: float | None) -> bool:
+        """Go to what happens next; False: nothing will."""
+        if self._ends and (wake_at is None or self._ends[0][0] <= wake_at):
+            self._now, number, work, attempt = heapq.heappop(self._ends)
+            self._last = self._now
+            self._end(self._going[number], work, attempt)
+            return True
+        if wake_at is None:
+            return False
+        self._now = max(self._now, wake_at)
+        return True
+
+    # -- tasks -----------------------------------------------------------------
+
+    def _load(self, load: TaskPageRequest) -> None:
+        released = self._released.setdefault((load.stage, load.model), deque())
+        works: list[QueuedTask] = []
+        while len(works) < load.limit:
+            going = released.popleft() if released else self._from_items(load)
+            if going is None:
+                break
+            going.number = next(self._numbers)
+            self._going[going.number] = going
+            works.append(
+                QueuedTask(
+                    number=going.number,
+                    stage=load.stage,
+                    model=load.model,
+                    tries=0,
+                    tokens=going.trial.worst_tokens,
+                )
+            )
+        self._scheduler.loaded(
+            load,
+            [(work, float("-inf")) for work in works],
+            last=works[-1].number if works else None,
+        )
+
+    def _from_items(self, load: TaskPageRequest) -> _Going | None:
+        """The next item, if it begins with the stage that is asked for."""
+        supply = self._supplies[load.model]
+        item = supply.peek()
+        if item is None:
+            return None
+        if item.first.stage != load.stage:
+            self._scheduler.planned(item.first.stage, load.model)
+            return None
+        supply.take()
+        return _Going(trial=item.first, family=_Family(later=deque(item.later)))
+
+    def _follow(self, family: _Family) -> None:
+        """Release the next stage of a family whose released trials have all ended."""
+        family.open -= 1
+        if family.open or not family.later:
+            return
+        place = self._order[family.later[0].stage]
+        while family.later and self._order[family.later[0].stage] <= place:
+            trial = family.later.popleft()
+            key = (trial.stage, trial.model)
+            self._released.setdefault(key, deque()).append(
+                _Going(trial=trial, family=family)
+            )
+            family.open += 1
+            self._scheduler.planned(*key)
+
+    # -- attempts --------------------------------------------------------------
+
+    def _start(self, work: QueuedTask) -> None:
+        going = self._going[work.number]
+        self._busy_until = max(self._now, self._busy_until) + CALL_S
+        rate = self._rates[work.model]
+        attempt = rate.refuses(self._busy_until) if rate is not None else None
+        if attempt is None:
+            attempt = going.trial.attempts[going.next]
+            going.next += 1
+        end = (self._busy_until + attempt.took_s, work.number, work, attempt)
+        heapq.heappush(self._ends, end)
+        self._sums[work.model].calls += 1
+
+    def _end(self, going: _Going, work: QueuedTask, attempt: RecordedAttempt) -> None:
+        if attempt.error is not None:
+            self._fail(going, work, attempt.error)
+            return
+        sums = self._sums[work.model]
+        sums.answered += 1
+        sums.tokens_in += attempt.tokens_in
+        sums.tokens_out += attempt.tokens_out
+        sums.tokens_cached += attempt.tokens_cached
+        sums.cost_pico += attempt.cost_pico or 0
+        sums.unpriced += attempt.cost_pico is None
+        used = attempt.tokens or None
+        self._scheduler.received(work, self._now, used=used, told=attempt.told)
+        if going.has_more:
+            self._scheduler.again(work)
+            return
+        self._settle(going, work)
+
+    def _fail(self, going: _Going, work: QueuedTask, error: e.AttemptError) -> None:
+        sums = self._sums[work.model]
+        sums.refused += isinstance(error, e.RateLimited)
+        decision, _ = self._scheduler.failed(
+            work, error, self._now, self._chance.random()
+        )
+        if decision.retry_in_s is not None and going.has_more:
+            retry_at = self._now + decision.retry_in_s
+            self._scheduler.settled(work, retry_at=retry_at)
+            return
+        sums.failed += 1
+        self._settle(going, work)
+
+    def _settle(self, going: _Going, work: QueuedTask) -> None:
+        del self._going[work.number]
+        self._scheduler.settled(work)
+        self._follow(going.family)

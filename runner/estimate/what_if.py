@@ -1,0 +1,414 @@
+"""Replays a recorded run under other limits, from its log and the options to try."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from runner import errors as e
+from runner.engine.failure_policy import RETRY_RULES
+from runner.errors import UsageError
+from runner.estimate.simulation import (
+    ASSUMED,
+    LearnedRateLimit,
+    RecordedAttempt,
+    RecordedItem,
+    RecordedTask,
+    ReplayedModel,
+    WhatIfOutcome,
+    what_if,
+)
+from runner.job import Job
+from runner.limits.limiter import Endpoint
+from runner.limits.rate_limits import (
+    MINUTE_S,
+    NO_HEADER_LIMITS,
+    HeaderLimits,
+    Quota,
+    header_limits,
+)
+from runner.messages import Usage
+from runner.money.prices import Price, cost_pico, price_of
+from runner.options import RunOptions
+from runner.roles import assigned
+from store.events import AttemptAnswered, AttemptFailed
+from store.query import parse_query
+from store.read.status import ObservedLimits, run_started, status
+from store.read.tasks import (
+    AttemptEnd,
+    AttemptHistory,
+    attempt_histories,
+    attempts,
+    events,
+    tasks,
+)
+from store.tables import payload
+from store.task import PICO_PER_USD, TaskState
+
+PAGE: Final = 256
+LENDERS: Final = 256
+"""Ended tasks of a stage and model that open ones take after, in turn."""
+MARGIN: Final = 1.2
+"""Of tokens reserved for a prompt over those that it has (bytes by three: 1.05 for
+papers, 1.4 for prose)."""
+BOUND: Final = 0.98
+"""Of the limit set by hand: what is found above it is that limit itself."""
+REFUSALS: Final = 200
+"""Failures that are looked at for what a refusal is like."""
+
+_ERRORS: Final[Mapping[str, type[e.AttemptError]]] = {
+    error.__name__: error for error in RETRY_RULES
+}
+_MENDED: Final = (
+    e.AuthFailed,
+    e.QuotaSpent,
+    e.NotServed,
+    e.Unavailable,
+    e.JobFault,
+    e.Cancelled,
+)
+"""What a person did, or mended since; it would not come again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayCounts:
+    """What was met while reading; complete once the items are used up."""
+
+    tasks: int = 0
+    taken_after: int = 0  #: tasks without an outcome that go like others
+    left_out: int = 0  #: tasks without an outcome, and none to go by
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedItems:
+    """The items that one model was asked first, as that model or as another."""
+
+    connection: sqlite3.Connection
+    model: str  #: whose first-stage tasks are taken
+    names: Mapping[str, str]  #: what recorded models are called in the what-if
+    stages: Sequence[str]
+    prices: Mapping[str, Price | None]  #: by what they are called
+    max_tokens: Mapping[str, int]  #: of a reply, by stage
+    census: ReplayCounts
+    drops_refusals: bool  #: a found rate makes its own
+    _lenders: dict[tuple[str, str], deque[RecordedTask]] = field(default_factory=dict)
+    _whole: deque[RecordedItem] = field(default_factory=lambda: deque(maxlen=LENDERS))
+
+    def __iter__(self) -> Iterator[RecordedItem]:
+        after = 0
+        while page := attempt_histories(
+            self.connection, self.model, after=after, limit=PAGE
+        ):
+            after = page[-1][0].row.task
+            for family in page:
+                item = self._item(family)
+                if item is not None:
+                    yield item
+
+    def _item(self, family: tuple[AttemptHistory, ...]) -> RecordedItem | None:
+        first, *later = family
+        if first.row.state is TaskState.SKIPPED:
+            return None
+        self.census.tasks += len(family)
+        if first.row.state.is_open and not later:
+            return self._borrowed_item()
+        trial = self._trial(first)
+        if trial is None:
+            return None
+        item = RecordedItem(first=trial, later=tuple(self._later(later)))
+        self._whole.append(item)
+        return item
+
+    def _borrowed_item(self) -> RecordedItem | None:
+        if not self._whole:
+            self.census.left_out += 1
+            return None
+        self.census.taken_after += 1
+        self._whole.rotate(-1)
+        return self._whole[-1]
+
+    def _later(self, later: Sequence[AttemptHistory]) -> list[RecordedTask]:
+        asked = (c for c in later if c.row.state is not TaskState.SKIPPED)
+        trials = [trial for c in asked if (trial := self._trial(c)) is not None]
+        return sorted(trials, key=lambda trial: self.stages.index(trial.stage))
+
+    def _trial(self, course: AttemptHistory) -> RecordedTask | None:
+        row = course.row
+        lenders = self._lenders.setdefault(
+            (row.stage, row.model), deque(maxlen=LENDERS)
+        )
+        model = self.names[row.model]
+        ended = _attempts(course.attempts, self.prices[model])
+        if self.drops_refusals:
+            ended = tuple(a for a in ended if not isinstance(a.error, e.RateLimited))
+        if row.state.is_open or not ended:
+            if not lenders:
+                self.census.left_out += 1
+                return None
+            self.census.taken_after += 1
+            lenders.rotate(-1)
+            return lenders[-1]
+        tokens = max(attempt.tokens_in for attempt in ended)
+        trial = RecordedTask(
+            stage=row.stage,
+            model=model,
+            attempts=ended,
+            worst_tokens=round(MARGIN * tokens) + self.max_tokens.get(row.stage, 0),
+        )
+        lenders.append(trial)
+        return trial
+
+
+def found_rate(
+    connection: sqlite3.Connection, found: ObservedLimits, by_hand: float | None
+) -> LearnedRateLimit | None:
+    """The rate that the run found its endpoint to allow; None where it met none.
+
+    Args:
+        connection: a reader of the run.
+        found: what held the model back at the end.
+        by_hand: requests a minute that a person had set.
+    """
+    if found.rpm is None or (by_hand is not None and found.rpm > BOUND * by_hand):
+        return None
+    refused = [
+        row.event
+        for row in events(connection, kinds=["attempt_failed"], limit=REFUSALS)
+        if isinstance(row.event, AttemptFailed) and row.event.error == "RateLimited"
+    ]
+    return LearnedRateLimit(
+        found.rpm / MINUTE_S,
+        refused_s=median([event.latency_ms for event in refused] or [0.0]) / 1e3,
+        tells=any(event.retry_after_s is not None for event in refused),
+    )
+
+
+def output_limits(
+    connection: sqlite3.Connection, stages: Sequence[str]
+) -> dict[str, int]:
+    """`max_tokens` of each stage, as the first request of each had it."""
+    found = {}
+    for stage in stages:
+        query = parse_query(f"stage:{stage} attempts>0")
+        for row in tasks(connection, query, limit=1):
+            for attempt in attempts(connection, row.task)[:1]:
+                body = payload(connection, attempt.started_seq or 0)
+                asked = msgspec.json.decode(body or b"{}")
+                found[stage] = int(asked.get("max_tokens") or 0)
+    return found
+
+
+def _attempts(
+    ended: Sequence[AttemptEnd], price: Price | None
+) -> tuple[RecordedAttempt, ...]:
+    """The attempts that brought the reply that counts; those of a retried task last."""
+    kept: list[AttemptEnd] = []
+    for each in ended:
+        if kept and _is_answer(kept[-1]):
+            kept.clear()
+        kept.append(each)
+    return tuple(
+        _attempt(each, error, price)
+        for each in kept
+        if not isinstance(error := _error(each), _MENDED)
+    )
+
+
+def _is_answer(ended: AttemptEnd) -> bool:
+    return isinstance(ended.outcome, AttemptAnswered) and ended.outcome.reask is None
+
+
+def _error(ended: AttemptEnd) -> e.AttemptError | None:
+    outcome = ended.outcome
+    if isinstance(outcome, AttemptAnswered):
+        return None
+    error = _ERRORS.get(outcome.error, e.ServerError)
+    return error("as recorded", retry_after_s=outcome.retry_after_s)
+
+
+def _attempt(
+    ended: AttemptEnd, error: e.AttemptError | None, price: Price | None
+) -> RecordedAttempt:
+    outcome = ended.outcome
+    took_s = (outcome.latency_ms or 0.0) / 1e3
+    if ended.took_us is not None:
+        took_s = ended.took_us / 1e6
+    if not isinstance(outcome, AttemptAnswered):
+        return RecordedAttempt(took_s=took_s, error=error)
+    usage = Usage(
+        tokens_in=outcome.tokens_in or 0,
+        tokens_out=outcome.tokens_out or 0,
+        tokens_cached=outcome.tokens_cached or 0,
+        tokens_cache_write=outcome.tokens_cache_write or 0,
+        tokens_cache_write_1h=outcome.tokens_cache_write_1h or 0,
+        tokens_reasoning=outcome.tokens_reasoning or 0,
+    )
+    return RecordedAttempt(
+        took_s=took_s,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        tokens_cached=usage.tokens_cached,
+        cost_pico=_cost_pico(outcome, price, usage),
+        told=_told(outcome.headers),
+    )
+
+
+def _cost_pico(
+    outcome: AttemptAnswered, price: Price | None, usage: Usage
+) -> int | None:
+    if outcome.cached:
+        return 0
+    tier = None if outcome.served is None else outcome.served.tier
+    return None if price is None else cost_pico(price, usage, tier)
+
+
+def _told(headers: Mapping[str, str] | None) -> HeaderLimits:
+    """The limits told; what was left of them belongs to a moment that is gone."""
+    if not headers:
+        return NO_HEADER_LIMITS
+    found = header_limits(headers, now_us=0)
+    return HeaderLimits(requests=_limit(found.requests), tokens=_limit(found.tokens))
+
+
+def _limit(quota: Quota | None) -> Quota | None:
+    return replace(quota, remaining=None) if quota is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """How a recorded run would go with other options."""
+
+    run_id: str
+    outcome: WhatIfOutcome
+    costs_usd: Mapping[str, float | None]  #: by model; None: its price is unknown
+    census: ReplayCounts
+    assumes: tuple[str, ...]
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Of all models; None while a price is unknown."""
+        costs = list(self.costs_usd.values())
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+
+def run_what_if(
+    connection: sqlite3.Connection, job: Job, *, then: RunOptions, now: RunOptions
+) -> WhatIf:
+    """Play a recorded run again with other options, its attempts as they were.
+
+    A model that the run did not ask goes like the first that it asked in that role.
+
+    Args:
+        connection: a reader of the run.
+        job: whose run it is.
+        then: the options that it ran with.
+        now: models, limits, prices, deadline and seed to try.
+
+    Raises:
+        UsageError: the run has nothing to go by.
+    """
+    first, stands = run_started(connection), status(connection)
+    if first.imported or not stands.attempts.started:
+        raise UsageError(
+            f"Run {first.run_id} made no calls: a what-if needs a run whose calls "
+            "were recorded; siftlog estimate JOB needs none."
+        )
+    casting = _cast(first.models, assigned(job, now).models)
+    prices = {model: price_of(model, now) for model in casting.like}
+    stages = [stage.name for stage in job.stages]
+    output = output_limits(connection, stages)
+    found = {
+        seen.model: found_rate(connection, seen, then.of(seen.model).rpm)
+        for seen in stands.limits
+    }
+    census = ReplayCounts()
+    endpoints: dict[str, tuple[Endpoint, LearnedRateLimit | None]] = {}
+    asked = []
+    for model, like in casting.like.items():
+        name = now.endpoint_of(model)
+        endpoint, rate = endpoints.setdefault(name, (Endpoint(name), found.get(like)))
+        items = RecordedItems(
+            connection=connection,
+            model=like,
+            names={**casting.names, like: model},
+            stages=stages,
+            prices=prices,
+            max_tokens=output,
+            census=census,
+            drops_refusals=found.get(like) is not None,
+        )
+        asked.append(
+            ReplayedModel(
+                model=model,
+                stages=stages,
+                limits=now.limits_of(model),
+                endpoint=endpoint,
+                rate=rate,
+                items=items,
+            )
+        )
+    outcome = what_if(asked, deadline_s=now.deadline_s, seed=now.seed)
+    rates = {name: rate for name, (_, rate) in endpoints.items()}
+    return WhatIf(
+        run_id=first.run_id,
+        outcome=outcome,
+        costs_usd={
+            model: None if sums.unpriced else sums.cost_pico / PICO_PER_USD
+            for model, sums in outcome.models.items()
+        },
+        census=census,
+        assumes=(*_assumed(casting.like, census), *_allowed(rates), *ASSUMED),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Casting:
+    """Who plays whom."""
+
+    like: Mapping[str, str]  #: by model now: the recorded one that it goes like
+    names: Mapping[str, str]  #: by recorded model: the one that goes like it
+
+
+def _cast(
+    recorded: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> _Casting:
+    like: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for role, models in recorded.items():
+        for model in wanted[role]:
+            like[model] = model if model in models else models[0]
+        for model in models:
+            names[model] = model if model in wanted[role] else wanted[role][0]
+    return _Casting(like=like, names=names)
+
+
+def _allowed(rates: Mapping[str, LearnedRateLimit | None]) -> list[str]:
+    return [
+        f"{name} allows {rate.per_second * MINUTE_S:,.0f} requests a minute, as the "
+        "run found"
+        if rate is not None
+        else f"{name} has no limits but those that the run met"
+        for name, rate in rates.items()
+    ]
+
+
+def _assumed(source: Mapping[str, str], census: ReplayCounts) -> list[str]:
+    said = [
+        f"{model} answers as {recorded} did"
+        for model, recorded in source.items()
+        if model != recorded
+    ]
+    if census.taken_after:
+        said.append(
+            f"{census.taken_after:,} tasks without an outcome go like tasks that ended"
+        )
+    if census.left_out:
+        said.append(f"{census.left_out:,} tasks without an outcome are left out")
+    return said

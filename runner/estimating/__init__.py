@@ -1,1 +1,0 @@
-"""What a job would take, told before any call is made."""

@@ -1,0 +1,445 @@
+"""Lists the tables that a run holds: tasks, answers, requests, metrics, verdicts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, assert_never
+
+from runner.errors import RunnerError
+from runner.messages import AnyReply, Ranking, Reply, Vectors
+from runner.plan import reply_of
+from runner.score.repeat import rescorer
+from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
+from runner.table_files import ExportTable, Kind, Record, RowBuffer, columns
+from store.events import AttemptStarted, ScoringRecorded
+from store.read.tasks import events, parts
+from store.runs import RunFolder
+from store.scoring import families, task_families
+from store.served import SERVED_UNKNOWN, with_headers
+from store.tables import last_started, payload, tasks_numbered
+from store.task import TaskRow, TaskState
+
+PAGE: Final = 1_000
+"""Events read at a time."""
+
+_KEPT: Final = 256
+"""Texts kept decoded: a paper is asked about many times in a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """A request with its texts."""
+
+    kind: str  #: chat, embed or rerank
+    messages: tuple[tuple[str, str], ...] = ()  #: of a chat: role and text
+    schema: str | None = None  #: of a chat: the JSON schema of the reply
+    texts: tuple[str, ...] = ()  #: of other kinds: what vectors or an order are of
+    query: str | None = None  #: of a rerank
+
+    @property
+    def json(self) -> str:
+        """What the model reads, as JSON: a list of messages, or the texts."""
+        if self.kind == "chat":
+            spoken: Any = [{"role": role, "content": t} for role, t in self.messages]
+        elif self.query is None:
+            spoken = list(self.texts)
+        else:
+            spoken = {"query": self.query, "documents": list(self.texts)}
+        return json.dumps(spoken, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestExample:
+    """One of the requests that a stage sent alike, and how many there were."""
+
+    stage: str
+    key: str
+    task: int
+    model: str
+    request_sha256: str
+    requests: int
+    request: SentRequest
+
+
+class SentRequests:
+    """Reads requests from a log; a text that comes again is decoded once."""
+
+    def __init__(self, reader: sqlite3.Connection) -> None:
+        self._reader = reader
+        self._text: Callable[[str], str] = lru_cache(_KEPT)(self._read_text)
+
+    def of_task(self, task: int) -> tuple[str, SentRequest] | None:
+        """Hash and content of the last request of a task; None where none was sent."""
+        found = last_started(self._reader, task)
+        if found is None:
+            return None
+        seq, started = found
+        request = self._read(seq)
+        return None if request is None else (started.request_sha256, request)
+
+    def examples(self) -> list[RequestExample]:
+        """The first request of each form that a stage sent, by the task's number.
+
+        Requests of one form have the same stage, system message, roles of messages and
+        schema.
+        """
+        first: dict[tuple[str, str], tuple[TaskRow, int, str]] = {}
+        counts: Counter[tuple[str, str]] = Counter()
+        for row, seq, sha256 in self._sent():
+            form = (row.stage, _form(self._facts(seq)))
+            counts[form] += 1
+            if form not in first or row.task < first[form][0].task:
+                first[form] = (row, seq, sha256)
+        found = []
+        for form, (row, seq, sha256) in first.items():
+            request = self._read(seq)
+            if request is not None:
+                found.append(
+                    RequestExample(
+                        stage=row.stage,
+                        key=row.key,
+                        task=row.task,
+                        model=row.model,
+                        request_sha256=sha256,
+                        requests=counts[form],
+                        request=request,
+                    )
+                )
+        return sorted(found, key=lambda each: each.task)
+
+    def _sent(self) -> Iterator[tuple[TaskRow, int, str]]:
+        """Every started attempt: its task, the event and the request's hash."""
+        after = 0
+        while page := events(
+            self._reader, after=after, limit=PAGE, kinds=["attempt_started"]
+        ):
+            after = page[-1].seq
+            started = [
+                (each.seq, each.event)
+                for each in page
+                if isinstance(each.event, AttemptStarted)
+            ]
+            numbers = sorted({event.task for _, event in started})
+            rows = {row.task: row for row in tasks_numbered(self._reader, numbers)}
+            for seq, event in started:
+                yield rows[event.task], seq, event.request_sha256
+
+    def _read(self, seq: int) -> SentRequest | None:
+        facts = self._facts(seq)
+        kind = facts.get("kind", "chat")
+        if kind == "embed":
+            return SentRequest(kind=kind, texts=self._texts(facts["texts"]))
+        if kind == "rerank":
+            return SentRequest(
+                kind=kind,
+                texts=self._texts(facts["documents"]),
+                query=self._text(facts["query"]),
+            )
+        if "messages" not in facts:
+            return None
+        schema = facts.get("schema")
+        return SentRequest(
+            kind=kind,
+            messages=tuple(
+                (each["role"], "".join(self._texts(each["parts"])))
+                for each in facts["messages"]
+            ),
+            schema=self._text(schema["sha256"]) if schema else None,
+        )
+
+    def _facts(self, seq: int) -> dict[str, Any]:
+        body = payload(self._reader, seq)
+        return json.loads(body) if body else {}
+
+    def _texts(self, hashes: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(self._text, hashes))
+
+    def _read_text(self, sha256: str) -> str:
+        key = bytes.fromhex(sha256)
+        return parts(self._reader, [key]).get(key, b"").decode(errors="replace")
+
+
+def _form(facts: Mapping[str, Any]) -> str:
+    """What requests of one form have in common."""
+    messages = facts.get("messages", [])
+    system = [each["parts"] for each in messages if each["role"] == "system"]
+    roles = [each["role"] for each in messages]
+    return json.dumps([facts.get("kind"), system, roles, facts.get("schema")])
+
+
+_ID: Final = {
+    "task": Kind.INTEGER,
+    "stage": Kind.TEXT,
+    "key": Kind.TEXT,
+    "model": Kind.TEXT,
+    "replicate": Kind.INTEGER,
+}
+"""Which task it is: the first columns of every sheet about tasks."""
+
+
+def _id(row: TaskRow) -> Record:
+    return row.task, row.stage, row.key, row.model, row.replicate
+
+
+def tasks(reader: sqlite3.Connection, upto: int) -> ExportTable:
+    """A row a task: who it is, and what had become of it by event *upto*.
+
+    Costs are of all its attempts, the latency is of the last one that came to an end.
+    """
+    return ExportTable(
+        name="tasks",
+        columns=columns(
+            **_ID,
+            root=Kind.INTEGER,
+            group=Kind.TEXT,
+            state=Kind.TEXT,
+            attempts=Kind.INTEGER,
+            abandoned=Kind.INTEGER,
+            error=Kind.TEXT,
+            reason=Kind.TEXT,
+            latency_ms=Kind.NUMBER,
+            cost_usd=Kind.NUMBER,
+        ),
+        rows=(
+            (
+                *_id(row),
+                row.root,
+                row.group,
+                row.state.name.lower(),
+                row.attempts,
+                row.abandoned,
+                row.error,
+                row.reason,
+                row.latency_ms,
+                row.cost_usd,
+            )
+            for row in task_families(reader, upto)
+        ),
+    )
+
+
+def answers(
+    reader: sqlite3.Connection, upto: int, *, prompts: bool = False
+) -> ExportTable:
+    """A row a completed task: its reply, and what that reply took.
+
+    `unparsed` is the reason where the job's parser could not read the reply. Tokens and
+    costs are of the reply's own attempt; one that came from the response cache has
+    `cached`, and cost nothing. From `served_model` on a row says what served the reply,
+    as its body and headers do. `request_sha256` and `prompt` are the request that the
+    reply answers: its messages as JSON, word for word.
+
+    Args:
+        reader: of the log.
+        upto: the last event to be seen.
+        prompts: whether there is a column `prompt`; it repeats a paper for each
+            question about it.
+    """
+    prompt = {"prompt": Kind.TEXT} if prompts else {}
+    return ExportTable(
+        name="answers",
+        columns=columns(
+            **_ID,
+            finish_reason=Kind.TEXT,
+            unparsed=Kind.TEXT,
+            tokens_in=Kind.INTEGER,
+            tokens_out=Kind.INTEGER,
+            tokens_cached=Kind.INTEGER,
+            latency_ms=Kind.NUMBER,
+            cost_usd=Kind.NUMBER,
+            cached=Kind.BOOLEAN,
+            reply=Kind.TEXT,
+            tokens_reasoning=Kind.INTEGER,
+            charged_usd=Kind.NUMBER,
+            served_model=Kind.TEXT,
+            fingerprint=Kind.TEXT,
+            provider=Kind.TEXT,
+            region=Kind.TEXT,
+            tier=Kind.TEXT,
+            request_id=Kind.TEXT,
+            request_sha256=Kind.TEXT,
+            **prompt,
+        ),
+        rows=_answers(reader, upto, prompts=prompts),
+    )
+
+
+def _answers(
+    reader: sqlite3.Connection, upto: int, *, prompts: bool
+) -> Iterator[Record]:
+    requests = SentRequests(reader)
+    for row, stored in families(reader, upto):
+        if row.state is not TaskState.COMPLETED or stored is None:
+            continue
+        answered, reply = stored.answered, reply_of(stored)
+        # older logs did not record it: their bodies and headers say it
+        served = answered.served or with_headers(reply.served, answered.headers or {})
+        served = served or SERVED_UNKNOWN
+        yield (
+            *_id(row),
+            answered.finish_reason,
+            row.reason,
+            answered.tokens_in,
+            answered.tokens_out,
+            answered.tokens_cached,
+            answered.latency_ms,
+            answered.cost_usd,
+            answered.cached,
+            _shown(reply),
+            answered.tokens_reasoning,
+            answered.charged_usd,
+            served.model,
+            served.fingerprint,
+            served.provider,
+            served.region,
+            served.tier,
+            served.request_id,
+            *_asked(reader, requests, row.task, prompts=prompts),
+        )
+
+
+def _asked(
+    reader: sqlite3.Connection, requests: SentRequests, task: int, *, prompts: bool
+) -> Record:
+    """The last cells of an answer: the hash of its request, and the request."""
+    if not prompts:
+        return (_hash(reader, task),)
+    sent = requests.of_task(task)
+    return (None, None) if sent is None else (sent[0], sent[1].json)
+
+
+def _hash(reader: sqlite3.Connection, task: int) -> str | None:
+    found = last_started(reader, task)
+    return None if found is None else found[1].request_sha256
+
+
+def _shown(reply: AnyReply) -> str:
+    """A reply in one cell: its text, or its numbers as JSON."""
+    match reply:
+        case Reply():
+            return reply.text
+        case Vectors():
+            return json.dumps(reply.numbers())
+        case Ranking():
+            return json.dumps([[each.index, each.score] for each in reply.results])
+        case _:
+            assert_never(reply)
+
+
+_VERDICT: Final = columns(
+    task=Kind.INTEGER,
+    stage=Kind.TEXT,
+    key=Kind.TEXT,
+    model=Kind.TEXT,
+    value=Kind.TEXT,
+    expected=Kind.TEXT,
+    correct=Kind.BOOLEAN,
+    rule=Kind.TEXT,
+)
+
+
+@contextmanager
+def scores(
+    folder: RunFolder, recorded: ScoringRecorded
+) -> Iterator[tuple[ExportTable, ...]]:
+    """The sheets of a scoring; their rows are gone when it is left.
+
+    Args:
+        folder: of the run.
+        recorded: the scoring.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+        RunnerError: the replay gives other numbers than the scoring had.
+    """
+    with rescorer(folder) as run, ExitStack() as leaving:
+        made = run.repeated(recorded)
+        if made.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be made again: "
+                "the code or the inputs have changed since, and a replay gives other "
+                f"numbers; siftlog score {folder.run_id} makes a new scoring."
+            )
+        card = made.scorecard
+        verdicts = RowBuffer([column.name for column in _VERDICT], leaving)
+        tables = {
+            table.name: RowBuffer(table.columns, leaving) for table in card.tables
+        }
+        for table in card.tables:
+            for cells in table.rows:
+                tables[table.name].add(cells)
+        for detail in card.details:
+            match detail:
+                case StreamedRow():
+                    tables[detail.table].add(detail.cells)
+                case Verdict():
+                    verdicts.add(_verdict(detail))
+                case _:
+                    pass  # a line of a file of the job's own, which is no table
+        where = f"scores/{recorded.number}"
+        yield (
+            metrics(card, where),
+            ExportTable(name=f"{where}/verdicts", columns=_VERDICT, rows=verdicts),
+            *(
+                ExportTable(
+                    name=f"{where}/tables/{name}", columns=rows.columns, rows=rows
+                )
+                for name, rows in tables.items()
+            ),
+        )
+
+
+def _verdict(given: Verdict) -> Record:
+    return (
+        given.task,
+        given.stage,
+        given.key,
+        given.model,
+        given.value,
+        given.expected,
+        given.correct,
+        given.rule,
+    )
+
+
+def metrics(card: Scorecard, where: str) -> ExportTable:
+    """A row a metric of a model, in reading order."""
+    return ExportTable(
+        name=f"{where}/metrics",
+        columns=columns(
+            model=Kind.TEXT,
+            metric=Kind.TEXT,
+            value=Kind.NUMBER,
+            n=Kind.INTEGER,
+            n_defined=Kind.INTEGER,
+            lo=Kind.NUMBER,
+            hi=Kind.NUMBER,
+            subset=Kind.TEXT,
+            definition=Kind.TEXT,
+            note=Kind.TEXT,
+        ),
+        rows=[
+            _metric(model, each) for model, own in card.models.items() for each in own
+        ],
+    )
+
+
+def _metric(model: str, metric: Metric) -> Record:
+    return (
+        model,
+        metric.path,
+        metric.value,
+        metric.n,
+        metric.n_defined,
+        metric.lo,
+        metric.hi,
+        metric.subset or None,
+        metric.definition,
+        metric.note,
+    )

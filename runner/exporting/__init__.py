@@ -1,1 +1,0 @@
-"""What a run holds as tables for other programs: tasks, answers, scores."""

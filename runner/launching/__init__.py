@@ -1,1 +1,0 @@
-"""From a folder and a job to an engine at work."""

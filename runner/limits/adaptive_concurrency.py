@@ -1,0 +1,163 @@
+"""Adapts the calls at a time: up while that is worth it, down where calls are refused.
+
+`Slots` starts slowly and grows in small steps, by latency; `Places` learns the limit of
+an endpoint from its refusals. Sans-IO.
+
+A round is the time in which half as many calls as there are slots were sent and came
+back. While the slots are used the limit doubles each round, until that makes calls much
+slower; from then on it grows by a twentieth (the figures are those of inspect_ai's
+adaptive concurrency). In a round in which something was refused it does not grow, nor
+where less than four fifths of it were used: that says nothing. What refusals show of
+calls at a time is `runner.limits.adaptive_concurrency`' affair.
+
+At a refusal the endpoint is full: what is in flight then *is* the limit. A limit that
+is refused again before it was raised was taken too high (replies are on their way for a
+moment after the endpoint has finished them) and is cut a little deeper each time. If
+even that does not help, the refusals have nothing to do with calls in flight, and the
+limit is *doubtful*.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from runner.limits.learned_rate import UpwardSteps
+
+START = 8
+DOUBLING = 2.0
+GROWTH = 1.05
+USED = 0.8
+"""Share of the slots that must have been used for a limit to have mattered."""
+FEWEST = 8
+"""A median of fewer would jump about by itself; calls of one model differ widely."""
+KNEE = 1.7
+"""A doubling that makes calls take this much longer bought less than a fifth more."""
+KNEE_S = 0.005
+"""Differences below are the loop's own, not the endpoint's."""
+
+
+class AdaptiveConcurrency:
+    """The limit on calls at a time of one model, never above the user's ceiling."""
+
+    def __init__(self, ceiling: int, start: int = START) -> None:
+        """Begin with *start* slots, or with all there may be."""
+        self._ceiling = ceiling
+        self._limit = float(min(start, ceiling))
+        self._is_doubling = True
+        self._last_median: float | None = None
+        self._begin(float("-inf"))
+
+    def _begin(self, now: float) -> None:
+        self._began = now
+        self._took: list[float] = []
+        self._most = 0
+        self._is_clean = True
+
+    @property
+    def limit(self) -> int:
+        """Calls that may be in flight."""
+        return int(self._limit)
+
+    def set_ceiling(self, ceiling: int) -> None:
+        """Never more than *ceiling* from now on; up to it as fast as at first."""
+        self._ceiling = ceiling
+        self._limit = min(self._limit, float(ceiling))
+
+    def answered(self, now: float, sent_at: float, in_flight: int) -> None:
+        """A reply came to a call of *sent_at*; *in_flight* calls, it included."""
+        self._most = max(self._most, in_flight)
+        if sent_at < self._began:
+            return
+        self._took.append(now - sent_at)
+        if len(self._took) >= self.limit / 2:
+            self._close_round(now)
+
+    def _close_round(self, now: float) -> None:
+        if self._is_clean and self._most >= USED * self.limit:
+            self._look_for_knee()
+            grown = max(self._limit * GROWTH, self._limit + 1.0)
+            self._limit = min(
+                self._limit * DOUBLING if self._is_doubling else grown, self._ceiling
+            )
+        self._begin(now)
+
+    def _look_for_knee(self) -> None:
+        if len(self._took) < FEWEST:
+            return
+        took = median(self._took)
+        before, self._last_median = self._last_median, took
+        if before is not None and took > KNEE * before + KNEE_S:
+            self._is_doubling = False
+
+    def refused(self) -> None:
+        """Something was too much, calls at a time or not: this is no time to grow."""
+        self._is_clean = False
+
+
+LESS = 1 / 64
+"""Cut for the first time in vain; doubled for each further time."""
+MOST_DOUBLINGS = 10
+"""Of that share; it is all of the limit long before."""
+ALIKE = 0.9
+"""A call that was refused beside fewer than this share of the limit has little to do
+with it; it counts as refused in vain."""
+OFTEN = 5
+"""Refused so often in a row, a limit is doubtful; it is 0.78 of the first then."""
+
+
+class LearnedConcurrency:
+    """The learned limit on calls at a time; free until something is refused."""
+
+    def __init__(self) -> None:
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget the limit: calls are free again."""
+        self._limit = float("inf")
+        self._climb = UpwardSteps()
+        self._cut_at = float("-inf")
+
+    @property
+    def limit(self) -> float:
+        """Calls that may be in flight; infinite: nothing was learned."""
+        return int(self._limit) if self.is_learned else self._limit
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether anything was refused that speaks of calls at a time."""
+        return self._limit < float("inf")
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether lowering the limit does not lessen the refusals."""
+        return self._climb.in_vain >= OFTEN
+
+    @property
+    def share(self) -> float:
+        """Share of the requests that were refused since the limit was in doubt."""
+        return self._climb.share
+
+    def sent(self, now: float, among: int) -> None:
+        """A call leaves, while *among* others are in flight."""
+        if not self.is_learned:
+            return
+        if among + 1 < self.limit:
+            self._climb.slack()
+        if step := self._climb.sent(now):
+            self._limit = max(self._limit * (1 + step), self._limit + 1.0)
+
+    def refused(self, now: float, sent_at: float, among: int) -> None:
+        """A refusal to a call that was sent while *among* others were in flight."""
+        self._climb.missed()
+        if sent_at <= self._cut_at:
+            return  # sent before the limit that is in force
+        if self.is_learned:
+            self._climb.refused()
+            self._climb.measured()
+        in_vain = self._climb.in_vain
+        cut = LESS * 2 ** min(in_vain - 1, MOST_DOUBLINGS) if in_vain else 0.0
+        if among >= ALIKE * self._limit or not self.is_learned:
+            self._limit = min(self._limit, among)
+        self._limit = max(1.0, self._limit * (1 - cut))
+        self._cut_at = now
+        self._climb.rest(now)

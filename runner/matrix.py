@@ -1,0 +1,456 @@
+"""Runs several jobs with several models and settings from one file, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runner.errors import RunnerError, UsageError
+from runner.job import Job
+from runner.limits.limiter import MOST_CALLS, Limits
+from runner.money.budget import Budget
+from runner.options import ModelName, RunOptions, Variable, options_from, read_toml
+from runner.registry import load_job
+from runner.roles import fitted
+from runner.run import launch
+from runner.run.context import RunContext, obey_signals
+from runner.run.control import waiting
+from runner.run.end import RunOutcome
+from runner.run.endpoints import SharedEndpoints
+from runner.run.folder import elsewhere
+from runner.workload import Workload, as_json, load_workload, resolve
+from store.database import open_reader
+from store.errors import StoreError
+from store.read.status import liveness, run_started, status
+from store.runs import RunFolder
+from store.task import pico
+
+OWN = ("group", "endpoints", "jobs")
+"""Keys at the top that no configuration file of one run has."""
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class JobTable(BaseModel):
+    """A `[[jobs]]` table: one job under some settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job: str
+    name: str | None = Field(None, description="in the runs' ids; the job's if not set")
+    model: tuple[ModelName, ...] | None = Field(
+        None, min_length=1, description="asked here in place of those at the top"
+    )
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    vary: Mapping[str, tuple[Any, ...]] = Field(
+        default_factory=dict, description="settings with several values: a run for each"
+    )
+
+
+class EndpointTable(BaseModel):
+    """An `[endpoints.NAME]` table: an address, and what holds there over all runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str
+    models: tuple[ModelName, ...] = Field(min_length=1, description="asked there")
+    api_key_env: Variable = None
+    concurrency: int | None = Field(None, ge=1, le=MOST_CALLS)
+    rpm: float | None = Field(None, gt=0, description="requests a minute")
+    tpm: float | None = Field(None, gt=0, description="tokens a minute")
+
+    @property
+    def limits(self) -> Limits:
+        """What holds over all models and runs."""
+        return Limits(
+            concurrency=self.concurrency or MOST_CALLS, rpm=self.rpm, tpm=self.tpm
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixFile:
+    """A file's content, validated but for the jobs' own settings."""
+
+    path: Path
+    group: str
+    options: RunOptions  #: of every run, but its model
+    jobs: Sequence[JobTable]
+    endpoints: Sequence[EndpointTable]
+
+    @property
+    def limits(self) -> dict[str, Limits]:
+        """What holds at whole endpoints, by address."""
+        return {each.base_url: each.limits for each in self.endpoints}
+
+    def wrong(self, table: str, key: str, why: str) -> UsageError:
+        """An error that names the place."""
+        return _wrong(self.path, table, key, why)
+
+
+def read_matrix(path: Path) -> MatrixFile:
+    """Read a matrix; raise `UsageError` naming file, table and key."""
+    content = read_toml(path)
+    raw = content.get("jobs")
+    if not isinstance(raw, list) or not raw:
+        raise _wrong(path, "[[jobs]]", "jobs", "there is none; each names a job to run")
+    jobs = [
+        _table(path, f"[[jobs]] {number}", JobTable, values)
+        for number, values in enumerate(raw, start=1)
+    ]
+    tables = content.get("endpoints", {})
+    if not isinstance(tables, dict):
+        raise _wrong(path, "the top", "endpoints", "write [endpoints.NAME] tables")
+    endpoints = {
+        name: _table(path, f"[endpoints.{name}]", EndpointTable, values)
+        for name, values in tables.items()
+    }
+    _check_apart(path, endpoints)
+    plain = {key: value for key, value in content.items() if key not in OWN}
+    group = content.get("group", path.stem)
+    if not isinstance(group, str):
+        raise _wrong(path, "the top", "group", "give a name in quotes")
+    return MatrixFile(
+        path=path,
+        group=group,
+        options=_options(path, plain, endpoints, jobs),
+        jobs=jobs,
+        endpoints=tuple(endpoints.values()),
+    )
+
+
+def _options(
+    path: Path,
+    plain: Mapping[str, Any],
+    endpoints: Mapping[str, EndpointTable],
+    jobs: Sequence[JobTable],
+) -> RunOptions:
+    """The options of every run, for all models that any run asks."""
+    if "settings" in plain:
+        raise _wrong(path, "the top", "settings", "settings stand under their [[jobs]]")
+    for key in plain:
+        if key not in RunOptions.model_fields:
+            near = difflib.get_close_matches(key, [*RunOptions.model_fields, *OWN], n=1)
+            hint = f"did you mean {near[0]!r}" if near else "see siftlog run --help"
+            raise _wrong(path, "the top", key, f"there is no such option; {hint}")
+    try:
+        # every model of the file, so that each table of a model is of one that is asked
+        first = options_from({k: v for k, v in plain.items() if k != "models"})
+        own = [model for job in jobs for model in job.model or ()]
+        own += first.model if any(job.model is None for job in jobs) else ()
+        every = options_from({**plain, "model": own})
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    models = dict(every.models)
+    for name, table in endpoints.items():
+        for model in table.models:
+            if model not in every.asked:
+                why = f"no run asks {model}; asked are {', '.join(every.asked)}"
+                raise _wrong(path, f"[endpoints.{name}]", "models", why)
+            models[model] = every.of(model).model_copy(
+                update={
+                    "base_url": table.base_url,
+                    "api_key_env": table.api_key_env or every.of(model).api_key_env,
+                    # so that they hold too where one of the runs is resumed alone
+                    **_lowest(every, model, table),
+                }
+            )
+    return every.model_copy(update={"model": first.model, "models": models})
+
+
+def _lowest(options: RunOptions, model: str, table: EndpointTable) -> dict[str, Any]:
+    own = options.of(model)
+    return {
+        name: min(
+            (x for x in (getattr(own, name), getattr(table, name)) if x is not None),
+            default=None,
+        )
+        for name in ("concurrency", "rpm", "tpm")
+    }
+
+
+def _check_apart(path: Path, endpoints: Mapping[str, EndpointTable]) -> None:
+    """An address has one table, and a model one address."""
+    addresses: dict[str, str] = {}
+    models: dict[str, str] = {}
+    for name, table in endpoints.items():
+        place = f"[endpoints.{name}]"
+        if table.base_url in addresses:
+            why = f"[endpoints.{addresses[table.base_url]}] has that address already"
+            raise _wrong(path, place, "base_url", why)
+        addresses[table.base_url] = name
+        for model in table.models:
+            if model in models:
+                why = f"{model} is asked at [endpoints.{models[model]}] already"
+                raise _wrong(path, place, "models", why)
+            models[model] = name
+
+
+def _table(path: Path, name: str, form: type[T], values: object) -> T:
+    try:
+        return form.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "?"
+        why = {
+            "missing": "it is missing",
+            "extra_forbidden": f"there is no such key; {', '.join(form.model_fields)}",
+        }.get(first["type"], first["msg"].removeprefix("Value error, "))
+        raise _wrong(path, name, key, why) from error
+
+
+def _wrong(path: Path, table: str, key: str, why: str) -> UsageError:
+    return UsageError(f"{path}, {table}, {key}: {why}.")
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixCell:
+    """One run of a matrix: one model, one job, one choice of settings."""
+
+    folder: RunFolder
+    work: Workload  #: one for all models that are asked the same
+    options: RunOptions
+    varied: Mapping[str, Any]  #: the settings that tell it from others of its table
+    state: str | None  #: in which it was found; None: it is new
+
+    @property
+    def model(self) -> str:
+        """The model under test."""
+        return self.options.model[0]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to ask, nor asked of it since."""
+        is_ended = self.state in {"finished", "cancelled"}
+        return is_ended and not waiting(self.folder)
+
+
+def cells(file: MatrixFile, runs_dir: Path) -> list[MatrixCell]:
+    """Every run of a matrix, its data loaded, in the order of the file.
+
+    Raises:
+        UsageError: a table is wrong, naming file, table and key, or a run of that
+            name was made of something else.
+        DatasetError: an input is wrong.
+    """
+    if (
+        not RunFolder.is_valid_id(file.group)
+        or RunFolder(runs_dir / file.group).log.is_file()
+    ):
+        raise file.wrong(
+            "the top",
+            "group",
+            f"{file.group!r} cannot be the name of a group: use letters, digits, '.', "
+            "'_' and '-', and no run's id",
+        )
+    made: list[MatrixCell] = []
+    taken: set[str] = set()
+    for number, table in enumerate(file.jobs, start=1):
+        place = f"[[jobs]] {number}"
+        for cell in _of_table(file, place, table, runs_dir):
+            run_id = cell.folder.run_id
+            if not RunFolder.is_valid_id(run_id):
+                raise file.wrong(
+                    place, "name", f"{run_id!r} is too long for a run's id"
+                )
+            if run_id in taken:
+                why = f"{run_id} is made twice; give one table another name"
+                raise file.wrong(place, "name", why)
+            taken.add(run_id)
+            made.append(cell)
+    return made
+
+
+def _of_table(
+    file: MatrixFile, place: str, table: JobTable, runs_dir: Path
+) -> Iterator[MatrixCell]:
+    try:
+        job = load_job(table.job)
+    except UsageError as error:
+        raise UsageError(f"{file.path}, {place}, job: {error}") from error
+    for values in product(*table.vary.values()):
+        varied = dict(zip(table.vary, values, strict=True))
+        asked = file.options.model_copy(
+            update={"model": table.model or file.options.model}
+        )
+        work = _work(file, place, job, {**table.settings, **varied}, asked)
+        said = "".join(f"-{key}-{_slug(value)}" for key, value in varied.items())
+        for model in asked.model:
+            run_id = f"{file.group}-{table.name or job.name}-{_slug(model)}{said}"
+            folder = RunFolder(runs_dir / run_id)
+            options = _run_options(file.options, model, work)
+            yield MatrixCell(
+                folder=folder,
+                work=work,
+                options=options,
+                varied=varied,
+                state=_found(file, place, folder, work, options),
+            )
+
+
+def _work(
+    file: MatrixFile,
+    place: str,
+    job: Job,
+    values: Mapping[str, Any],
+    asked: RunOptions,
+) -> Workload:
+    """The job with its data, the sample's where no input is named.
+
+    Its settings fit all models of the table, so that all are asked the same.
+    """
+    try:
+        settings = resolve(
+            job, typed={}, environment={}, file=values, folder=file.path.parent
+        )
+        settings = getattr(job, "with_sample", lambda given: given)(settings)
+        getattr(job, "require", lambda _: None)(settings)
+        return load_workload(job, fitted(job, settings, asked), starts=True)
+    except RunnerError as error:
+        raise type(error)(f"{file.path}, {place}, settings: {error}") from error
+
+
+def _run_options(every: RunOptions, model: str, work: Workload) -> RunOptions:
+    """Those of one run: the tables of the models that it asks alone."""
+    own = every.model_copy(update={"model": (model,)})
+    tables = {name: each for name, each in every.models.items() if name in own.asked}
+    times = getattr(work.job, "replicates", None)
+    usual = {}
+    if times is not None and "replicates" not in every.model_fields_set:
+        usual = {"replicates": times(work.settings)}
+    return own.model_copy(update={"models": tables, **usual})
+
+
+def _found(
+    file: MatrixFile, place: str, folder: RunFolder, work: Workload, options: RunOptions
+) -> str | None:
+    """The state of the run that is there; raise where it is not this one."""
+    if not folder.log.is_file():
+        return None
+    with open_reader(folder.log) as reader:
+        first, signs = run_started(reader), status(reader).signs
+    differs = {
+        "group": first.group != file.group,
+        "job": first.job != work.job.name,
+        "model": first.models["subject"] != list(options.model),
+        "replicates": first.replicates != options.replicates,
+        "settings": first.settings != as_json(work.settings),
+    }
+    for key, is_other in differs.items():
+        if is_other:
+            raise file.wrong(
+                place,
+                key,
+                f"the run {folder.run_id} was begun with another; put it back, or give "
+                "the table another name",
+            )
+    return liveness(signs, signs.phase_us, is_alive=False)
+
+
+def _slug(value: object) -> str:
+    """A value as a part of a run's id."""
+    return _UNSAFE.sub("_", str(value)).strip("._-") or "_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """What came of one run of a matrix."""
+
+    cell: MatrixCell
+    ended: RunOutcome | None  #: None: it broke
+    why: str | None = None  #: what broke it, in a sentence
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing failed in it, whether or not it is over."""
+        if self.ended is None or self.ended.outcome == "endpoint":
+            return False
+        with open_reader(self.cell.folder.log) as reader:
+            return not status(reader).tasks.failed
+
+
+Shells = Callable[[MatrixCell], RunContext]
+
+
+async def carry_out(
+    file: MatrixFile,
+    cells: Sequence[MatrixCell],
+    shell: Shells,
+    tell: Callable[[str], None],
+    *,
+    fail_fast: bool,
+) -> list[CellResult]:
+    """Run what is left of a matrix; what came of each, in the order of *cells*.
+
+    Args:
+        file: the matrix.
+        cells: its runs that are not over.
+        shell: what surrounds each of them.
+        tell: takes a sentence about all of them.
+        fail_fast: whether the first run in which something failed drains the others.
+    """
+    company = SharedEndpoints(file.limits, _budget(file, cells))
+    obey_signals(company, tell)
+    came: dict[str, CellResult] = {}
+
+    async def carry(cell: MatrixCell) -> None:
+        run = came[cell.folder.run_id] = await _carry(file, cell, company, shell(cell))
+        if fail_fast and not run.is_clean:
+            tell(f"{cell.folder.run_id} failed; the other runs finish their calls.")
+            company.drain()
+
+    async with asyncio.TaskGroup() as runs:
+        for cell in cells:
+            runs.create_task(carry(cell))
+    return [came[cell.folder.run_id] for cell in cells]
+
+
+def _budget(file: MatrixFile, cells: Sequence[MatrixCell]) -> Budget | None:
+    """The one budget, less what all runs of the group have taken of it before."""
+    if file.options.budget is None or not cells:
+        return None
+    before = elsewhere(cells[0].folder.path.parent, file.group)
+    return Budget(
+        pico(file.options.budget),
+        spent_pico=before.spent_pico,
+        possible_pico=before.possible_pico,
+    )
+
+
+async def _carry(
+    file: MatrixFile, cell: MatrixCell, company: SharedEndpoints, shell: RunContext
+) -> CellResult:
+    try:
+        if cell.state is None:
+            ended = await launch.start(
+                cell.folder,
+                cell.work,
+                cell.options,
+                shell,
+                company=company,
+                group=file.group,
+            )
+        else:
+            ended = await launch.resume(
+                cell.folder,
+                cell.work,
+                cell.options,
+                shell,
+                accept_changes=False,
+                company=company,
+            )
+    except (RunnerError, StoreError) as error:
+        return CellResult(cell=cell, ended=None, why=str(error))
+    except Exception as error:  # noqa: BLE001 - one job's mistake is not the others'
+        return CellResult(cell=cell, ended=None, why=f"{type(error).__name__}: {error}")
+    return CellResult(cell=cell, ended=ended)

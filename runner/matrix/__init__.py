@@ -1,1 +1,0 @@
-"""Several jobs with several models and settings, from one file, in one process."""

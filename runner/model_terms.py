@@ -1,0 +1,164 @@
+"""Defines how one model is asked: its parameters, its family, room for its reasoning.
+
+Models of some families refuse parameters that every other model takes, and some spend
+output tokens on reasoning before they answer. Both are known by the model's name, so a
+run need not find out by refused calls or by empty replies.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from runner.errors import UsageError
+from runner.job import Dataset, Job, Task
+from runner.messages import NOTHING_SET, ChatRequest, Parameters, Request, decoded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFamily:
+    """Models that take other parameters than most."""
+
+    name: str  #: as shown to people
+    pattern: re.Pattern[str]  #: of the model's name without its provider
+    refuses: frozenset[str] = frozenset()
+    limit: str | None = None  #: field that carries the output limit; None: the usual
+    reasons: bool = False  #: before it answers, unless told otherwise
+
+
+OPENAI_REASONING: Final = ModelFamily(
+    name="OpenAI's reasoning models",
+    pattern=re.compile(r"(o[1-9]\d*|gpt-[5-9])(?!.*chat)([.-].*)?"),
+    refuses=frozenset({"temperature", "top_p"}),
+    limit="max_completion_tokens",
+    reasons=True,
+)
+"""OpenAI's guide to reasoning models: no temperature, no top_p, and the output limit as
+`max_completion_tokens`; the chat variants of GPT-5 are ordinary models."""
+
+FAMILIES: Final = (
+    OPENAI_REASONING,
+    ModelFamily(
+        name="reasoning models",
+        pattern=re.compile(
+            r"gemini-(2\.5|[3-9]).*|grok-(4|3-mini).*|deepseek-r\d.*|gpt-oss.*"
+            r"|deepseek-reasoner|qwq.*|magistral.*|.*[-_]thinking([-_].*)?",
+            re.IGNORECASE,
+        ),
+        reasons=True,
+    ),
+)
+"""The first that fits decides."""
+
+ROOM: Final = {"none": 0, "minimal": 2_000, "low": 8_000, "high": 50_000}
+"""Output tokens for reasoning, by effort."""
+USUAL_ROOM: Final = 25_000
+"""What OpenAI's guide to reasoning models advises to reserve for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTerms:
+    """How one model is asked."""
+
+    parameters: Parameters = NOTHING_SET
+    explicit: frozenset[str] = frozenset()
+    """Fields that a person set: they are never left out without a word."""
+    family: ModelFamily | None = None
+    room: int = 0  #: tokens for reasoning beyond a job's limit of a reply
+    most_output: int | None = None  #: tokens that the model can write; None: unknown
+
+    def request(self, job: Job, dataset: Dataset, task: Task) -> Request:
+        """The request of *task*, with the parameters that were set for its model."""
+        request = job.request(dataset, task)
+        own = self.parameters
+        if not isinstance(request, ChatRequest):
+            return request if own == NOTHING_SET else replace(request, parameters=own)
+        changes: dict[str, Any] = {}
+        if own != NOTHING_SET:
+            changes["parameters"] = own
+        if own.temperature is not None or "temperature" in own.absent:
+            changes["temperature"] = own.temperature
+        if own.max_output_tokens is not None:
+            changes["max_tokens"] = own.max_output_tokens
+        elif "max_output_tokens" in own.absent and self.most_output is not None:
+            changes["max_tokens"] = self.most_output
+        elif self.room:
+            changes["room"] = self._room(request.max_tokens)
+        return replace(request, **changes) if changes else request
+
+    def _room(self, limit: int) -> int:
+        """Tokens beyond a reply's *limit*, as far as the model can write them."""
+        if self.most_output is None:
+            return self.room
+        return max(0, min(self.room, self.most_output - limit))
+
+
+USUAL: Final = ModelTerms()
+
+
+def family_of(model: str) -> ModelFamily | None:
+    """The family of *model*, by the last part of its name.
+
+    >>> family_of("openrouter/openai/gpt-5-mini").name
+    "OpenAI's reasoning models"
+    """
+    name = model.rpartition("/")[2].lower()
+    return next((each for each in FAMILIES if each.pattern.fullmatch(name)), None)
+
+
+def terms_of(
+    model: str,
+    parameters: Parameters,
+    *,
+    most_output: int | None,
+    settings: BaseModel | None = None,
+) -> ModelTerms:
+    """How *model* is asked.
+
+    Args:
+        model: its name.
+        parameters: what was set for it.
+        most_output: tokens of its longest output, if that is known.
+        settings: of the run's job; its temperature counts as set by a person where it
+            is not the job's own default.
+
+    Raises:
+        UsageError: the token limit is to be left out, and the model's is unknown.
+    """
+    if "max_output_tokens" in parameters.absent and most_output is None:
+        raise UsageError(
+            f"{model}: max_output_tokens may be none only where the longest output of "
+            "the model is known, which the budget has to reserve; give a number."
+        )
+    explicit = parameters.names
+    if settings is not None and _is_changed(settings, "temperature"):
+        explicit |= {"temperature"}
+    family = family_of(model)
+    return ModelTerms(
+        parameters=parameters,
+        explicit=explicit,
+        family=family,
+        room=_room(parameters, family),
+        most_output=most_output,
+    )
+
+
+def _is_changed(settings: BaseModel, name: str) -> bool:
+    """Whether a setting has another value than its default."""
+    field = type(settings).model_fields.get(name)
+    return field is not None and getattr(settings, name) != field.default
+
+
+def _room(parameters: Parameters, family: ModelFamily | None) -> int:
+    """Output tokens that a model's reasoning may take."""
+    thinking = decoded(parameters.thinking)
+    if thinking:
+        budget = thinking.get("budget_tokens")
+        is_off = thinking.get("type") == "disabled"
+        return 0 if is_off else budget if isinstance(budget, int) else USUAL_ROOM
+    if parameters.reasoning_effort is not None:
+        return ROOM.get(parameters.reasoning_effort, USUAL_ROOM)
+    return USUAL_ROOM if family is not None and family.reasons else 0

@@ -1,0 +1,324 @@
+"""Counts the tokens of a call before it is sent: at most, and most likely."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, assert_never
+
+from runner.clients.client import is_offline
+from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest, Usage
+from runner.money.prices import most_output_tokens
+from runner.options import RunOptions
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+
+CountTokens: TypeAlias = Callable[[str], int]
+"""Tokens of a text, at most."""
+
+CACHED_TEXTS: Final = 128
+"""A paper is counted once for all that is asked about it in a row: 60 KB take 3.3 ms,
+an abstract of 2 KB takes 0.07 ms."""
+
+MARGIN: Final = 1 / 16
+"""Added to a count: text is encoded part by part, and where two parts meet an encoding
+may cut in another place."""
+
+
+class Vocabulary(NamedTuple):
+    """An encoding's vocabulary, and how text is cut before it is looked up."""
+
+    file: str  #: in litellm's package; the name is the hash of its address
+    sha256: str
+    pattern: str  #: as in tiktoken's `openai_public`
+
+
+VOCABULARIES: Final = {
+    "cl100k_base": Vocabulary(
+        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+        r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    ),
+    "o200k_base": Vocabulary(
+        "fb374d419588a4632f3f557e76b4b70aebbca790",
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+}
+
+OWNERS: Final = ("openai", "azure")
+"""Providers that serve OpenAI's models under their names."""
+
+
+def tokenizer_of(model: str) -> CountTokens | None:
+    """Counts tokens as *model* does, at its provider's own address; None: not known.
+
+    The first call for an encoding takes 0.35 s and 75 MB.
+    """
+    provider, _, name = model.rpartition("/")
+    if provider and provider not in OWNERS:
+        return None
+    if find_spec("tiktoken") is None:
+        return None
+    from tiktoken.model import (  # noqa: PLC0415 - 40 ms, for those who need it
+        encoding_name_for_model,
+    )
+
+    try:
+        encoding = encoding_name_for_model(name)
+    except KeyError:
+        return None
+    return counter_of(encoding)
+
+
+@cache
+def counter_of(encoding: str) -> CountTokens | None:
+    """Counts by an encoding; None where its vocabulary is not on this machine."""
+    encoder = _encoder(encoding)
+    if encoder is None:
+        return None
+
+    @lru_cache(maxsize=CACHED_TEXTS)
+    def count(text: str) -> int:
+        tokens = len(encoder.encode_ordinary(text))
+        # never more than bytes: no token is empty
+        return min(len(text.encode(errors="replace")), round(tokens * (1 + MARGIN)) + 1)
+
+    return count
+
+
+def _encoder(encoding: str) -> Encoding | None:
+    vocabulary, package = VOCABULARIES.get(encoding), find_spec("litellm")
+    folders = package.submodule_search_locations if package is not None else None
+    if vocabulary is None or not folders:
+        return None
+    path = Path(folders[0], "litellm_core_utils", "tokenizers", vocabulary.file)
+    try:
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
+            return None
+        lines = (line.split() for line in content.splitlines())
+        ranks = {b64decode(token): int(rank) for token, rank in lines}
+    except (OSError, ValueError, Base64Error):
+        return None
+    from tiktoken import Encoding  # noqa: PLC0415 - 40 ms, for those who need it
+
+    return Encoding(
+        encoding, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={}
+    )
+
+
+USUAL_TOKEN: Final = 3
+"""Bytes a token that a minute's share is reserved by; it is settled soon, and may be a
+bit short."""
+
+MESSAGE_TOKENS: Final = 8
+"""Around a message: OpenAI counts 3, and 3 for the reply that is to follow. Around a
+text to embed or rank it is 2 or 3."""
+
+UNBOUNDED: Final = re.compile(r"grok|gemini", re.IGNORECASE)
+"""Names of models whose OpenAI form counts reasoning beside the completion, so that the
+limit of the completion does not bound it (xAI, and Gemini behind a gateway)."""
+
+NATIVE: Final = re.compile(r"(gemini|vertex_ai|vertex_ai_beta)/", re.IGNORECASE)
+"""Through litellm, Gemini is asked in its own form, whose limit bounds thoughts too."""
+
+MAKERS: Final = ("", "xai/", "gemini/")
+"""Under which the table has the models of these names."""
+
+LARGEST_OUTPUT: Final = 131_072
+"""Tokens of the longest reply of nearly all models in the table; of one that is not in
+it nothing better is known."""
+
+LEAST_LEARNED: Final = 16_384
+LEARNED_FACTOR: Final = 4
+"""A model whose limit turned out not to bound its replies reserves so many times the
+longest of them, and no less than the first of these."""
+
+ENOUGH_REPLIES: Final = 3
+"""Replies of earlier processes after which a model's limit is trusted: some of them may
+be refusals, which take no reasoning."""
+
+
+def byte_tokens(text: str) -> int:
+    """One token a byte: what a text has at most by any tokenizer."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def worst_prompt(request: Request, count: CountTokens = byte_tokens) -> int:
+    """Tokens of what is sent, at most.
+
+    Args:
+        request: what is asked.
+        count: tokens of a text, at most. A schema counts a token a byte in any case:
+            providers write it into the prompt in words of their own.
+    """
+    texts, pieces = texts_read(request)
+    schema = byte_tokens(schema_read(request))
+    return sum(map(count, texts)) + schema + MESSAGE_TOKENS * pieces + 1
+
+
+def usual_prompt(request: Request) -> int:
+    """Tokens of what is sent, as a rule."""
+    texts, pieces = texts_read(request)
+    size = sum(map(byte_tokens, (*texts, schema_read(request))))
+    return size // USUAL_TOKEN + MESSAGE_TOKENS * pieces + 1
+
+
+def worst_output(request: Request, most: int | None = None) -> int:
+    """Tokens of the reply, at most; only a chat's are counted.
+
+    Args:
+        request: what is asked.
+        most: what the model returns at most, where the request's limit does not bound
+            that; None: it does.
+    """
+    if not isinstance(request, ChatRequest):
+        return 0
+    return max(request.limit, most or 0)
+
+
+def schema_read(request: Request) -> str:
+    """The schema that a model reads with its prompt, as JSON; empty: there is none."""
+    schema = request.schema if isinstance(request, ChatRequest) else None
+    return "" if schema is None else schema.json
+
+
+def texts_read(request: Request) -> tuple[Sequence[str], int]:
+    """The texts that a model reads beside a schema, and how many pieces they make."""
+    match request:
+        case ChatRequest():
+            texts = [part.text for each in request.messages for part in each.parts]
+            return texts, len(request.messages)
+        case EmbedRequest():
+            return request.texts, len(request.texts)
+        case RerankRequest():
+            # most rerankers read, and count, the query again with each document
+            texts = [request.query + document for document in request.documents]
+            return texts, len(request.documents)
+        case _:
+            assert_never(request)
+
+
+@dataclass(slots=True, kw_only=True)
+class TokenBounds:
+    """What bounds the calls of one model."""
+
+    count: CountTokens = byte_tokens
+    most_output: int | None = None  #: None: the request's own limit
+    is_unproven: bool = False  #: no reply has shown yet whether the limit bounds all
+
+    def worst(self, request: Request, unlimited: int | None = None) -> tuple[int, int]:
+        """Tokens of the prompt and of the reply, at most.
+
+        Args:
+            request: what is asked.
+            unlimited: tokens of a reply to a request without a limit, at most; None:
+                a limit is sent.
+        """
+        prompt = worst_prompt(request, self.count)
+        least = LEAST_LEARNED if self.is_unproven else 0
+        most = max(self.most_output or 0, unlimited or 0, least)
+        return prompt, worst_output(request, most)
+
+    def learn(
+        self, limit: int, usage: Usage | None, *, is_refusal: bool = False
+    ) -> bool:
+        """Take in what a reply was billed; whether calls reserve otherwise from now on.
+
+        Args:
+            limit: tokens that the reply was taken to have at most; 0: none was taken.
+            usage: its tokens; None: it does not say.
+            is_refusal: whether the model declined, which takes no reasoning and so
+                proves nothing.
+        """
+        before = self.most_output, self.is_unproven
+        self.is_unproven = self.is_unproven and is_refusal
+        if usage is not None:
+            self._learn(limit, usage)
+        return (self.most_output, self.is_unproven) != before
+
+    def _learn(self, limit: int, usage: Usage) -> None:
+        is_over = 0 < limit < usage.tokens_out
+        if not is_over and not (usage.is_beside and self.most_output is None):
+            return
+        learned = max(LEAST_LEARNED, LEARNED_FACTOR * usage.tokens_out)
+        most = max(min(learned, LARGEST_OUTPUT), usage.tokens_out)
+        self.most_output = max(most, self.most_output or 0)
+        self.is_unproven = False
+
+    def why(self, request: Request) -> str:
+        """Why a call reserves more output than its own limit; empty: it does not."""
+        most = worst_output(request, self.most_output)
+        if self.is_unproven and most < worst_output(request, LEAST_LEARNED):
+            return (
+                f"{LEAST_LEARNED:,} tokens of output are reserved until a reply "
+                "shows that its limit bounds reasoning"
+            )
+        if most > worst_output(request):
+            return f"its limit does not bound reasoning: {most:,} tokens are reserved"
+        return ""
+
+
+def bounds_of(
+    model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
+) -> TokenBounds:
+    """What is known to bound the calls of *model* before the next of them.
+
+    Args:
+        model: its name.
+        options: where it is asked, and whether there is a budget.
+        learned: tokens of its longest reply, as earlier processes of the run learned.
+        replies: that earlier processes got.
+    """
+    if is_offline(model):
+        return TokenBounds()
+    is_foreign = options.of(model).base_url is not None
+    count = None if is_foreign else tokenizer_of(model)
+    most = None
+    if UNBOUNDED.search(model) and (is_foreign or not NATIVE.match(model)):
+        name = model.rpartition("/")[2]
+        known = (most_output_tokens(maker + name) for maker in MAKERS)
+        most = max(filter(None, known), default=LARGEST_OUTPUT)
+    if learned is not None:
+        most = max(learned, most or 0)
+    is_unproven = is_foreign and options.budget is not None and most is None
+    return TokenBounds(
+        count=count or byte_tokens,
+        most_output=most,
+        is_unproven=is_unproven and replies < ENOUGH_REPLIES,
+    )
+
+
+USUAL_MESSAGE_TOKENS: Final = 4
+"""Around a message or text, as a rule."""
+
+
+_TOKEN: Final = re.compile(r"[A-Za-z\u00c0-\u024f]{1,7}|\d{1,3}|[^\w\s]{1,2}|[^\W\d]")
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def text_tokens(text: str) -> int:
+    """Likely tokens of a text, by its letters, digits and marks."""
+    return len(_TOKEN.findall(text))
+
+
+def prompt_tokens(request: Request, count: CountTokens = text_tokens) -> int:
+    """Likely tokens of what is sent."""
+    texts, pieces = texts_read(request)
+    read = (*texts, schema_read(request))
+    return sum(map(count, read)) + USUAL_MESSAGE_TOKENS * pieces

@@ -1,0 +1,317 @@
+"""Sends the spans and histograms of a run to a collector, by OTLP over HTTP."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import requests
+from google.protobuf.message import DecodeError
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceResponse,
+)
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    ResourceMetrics,
+    ScopeMetrics,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace.status import Status, StatusCode
+
+from runner.errors import RunnerError, UsageError
+from runner.telemetry import (
+    DURATION,
+    DURATION_UNIT,
+    SCHEMA_URL,
+    TOKEN_UNIT,
+    TOKEN_USAGE,
+    Attribute,
+    Attributes,
+    MetricHistograms,
+    SpanIdentity,
+    TraceSpan,
+    Tracing,
+    Value,
+)
+from store.events import RunStarted
+
+NS_PER_US: Final = 1_000
+
+_KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
+
+
+class Translation:
+    """Says the same things in the SDK's classes, for one run."""
+
+    def __init__(self, first: RunStarted) -> None:
+        """What everything that is sent belongs to.
+
+        Args:
+            first: how the run began.
+        """
+        # with what OTEL_RESOURCE_ATTRIBUTES adds, such as a deployment's name
+        self._resource = Resource.create(
+            {
+                Attribute.SERVICE.value: "siftlog",
+                # by it Prometheus tells the series of two runs apart
+                Attribute.INSTANCE.value: first.run_id,
+                Attribute.SERVICE_VERSION.value: first.siftlog_version,
+                Attribute.RUN.value: first.run_id,
+            },
+            SCHEMA_URL,
+        )
+        self._scope = InstrumentationScope("siftlog", first.siftlog_version, SCHEMA_URL)
+
+    def span(self, span: TraceSpan) -> ReadableSpan:
+        """A span."""
+        return ReadableSpan(
+            name=span.name,
+            context=_context(span.context),
+            parent=None if span.parent is None else _context(span.parent),
+            resource=self._resource,
+            attributes=_named(span.attributes, span.error),
+            links=() if span.link is None else (Link(_context(span.link)),),
+            kind=_KINDS[span.kind],
+            status=Status(StatusCode.UNSET if span.error is None else StatusCode.ERROR),
+            start_time=span.start_us * NS_PER_US,
+            end_time=span.end_us * NS_PER_US,
+            instrumentation_scope=self._scope,
+        )
+
+    def metrics(self, read: Tracing) -> MetricsData | None:
+        """What was counted of a run whose spans are through; None: nothing was.
+
+        Sums since the run began, as of its last span: sent again, they say the same.
+        """
+        metrics = [
+            Metric(
+                name=name,
+                description=description,
+                unit=unit,
+                data=Histogram(
+                    data_points=[*_points(found, read)],
+                    aggregation_temporality=AggregationTemporality.CUMULATIVE,
+                ),
+            )
+            for name, description, unit, found in (
+                (
+                    TOKEN_USAGE,
+                    "Number of input and output tokens used.",
+                    TOKEN_UNIT,
+                    read.measured.tokens,
+                ),
+                (
+                    DURATION,
+                    "GenAI operation duration.",
+                    DURATION_UNIT,
+                    read.measured.seconds,
+                ),
+            )
+            if found
+        ]
+        if not metrics:
+            return None
+        scoped = ScopeMetrics(scope=self._scope, metrics=metrics, schema_url=SCHEMA_URL)
+        of_run = ResourceMetrics(
+            resource=self._resource, scope_metrics=[scoped], schema_url=SCHEMA_URL
+        )
+        return MetricsData(resource_metrics=[of_run])
+
+
+def _context(context: SpanIdentity) -> SpanContext:
+    return SpanContext(
+        trace_id=context.trace,
+        span_id=context.span,
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
+    )
+
+
+def _named(attributes: Attributes, error: str | None) -> dict[str, Value]:
+    """Attributes by plain names: the SDK warns of any other."""
+    named = {str(name): value for name, value in attributes.items()}
+    return named if error is None else {**named, str(Attribute.ERROR): error}
+
+
+def _points(histograms: MetricHistograms, read: Tracing) -> list[HistogramDataPoint]:
+    return [
+        HistogramDataPoint(
+            attributes=_named(each.attributes, None),
+            start_time_unix_nano=read.start_us * NS_PER_US,
+            time_unix_nano=max(read.start_us, read.measured.until_us) * NS_PER_US,
+            count=each.count,
+            sum=each.sum,
+            bucket_counts=each.buckets,
+            explicit_bounds=histograms.bounds,
+            min=each.least,
+            max=each.most,
+        )
+        for each in histograms
+    ]
+
+
+BATCH: Final = 500
+"""Spans in a request: some 250 kB."""
+
+_OK: Final = range(200, 300)
+_SHOWN: Final = 200
+
+UNTAKEN: Final = frozenset({404, 405, 501})
+"""Statuses of a collector that does not take what is sent, but may take the rest:
+Jaeger takes traces only, Prometheus metrics only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendResult:
+    """What a collector made of it."""
+
+    refused: int  #: spans that it said it did not keep
+    untaken: tuple[str, ...]  #: "traces" or "metrics", if it does not take these
+
+
+@dataclass(slots=True)
+class _Line:
+    """A connection that remembers what was answered: the exporter only logs it."""
+
+    session: requests.Session = field(default_factory=requests.Session)
+    status: int | None = None  #: of the last answer; None: there was none
+    text: str = ""
+    content: bytes = b""
+
+    def __post_init__(self) -> None:
+        self.session.hooks["response"].append(self._hear)
+
+    def _hear(self, response: Any, **_: object) -> None:  # noqa: ANN401 - has no types
+        self.status = response.status_code
+        self.text = response.reason or ""
+        self.content = response.content
+
+
+def send(tracing: Tracing, base: str) -> SendResult:
+    """Send all spans of a run, and the histograms of its attempts.
+
+    Args:
+        tracing: the run; it is read here, and knows afterwards what there was to send.
+        base: the address of a collector, from `runner.otlp`.
+
+    Raises:
+        RunnerError: the collector is not there, or refuses what it is sent.
+    """
+    translation = Translation(tracing.first)
+    line = _Line()
+    refused = 0
+    takes: dict[str, bool] = {}
+    with _silenced():
+        to_traces = OTLPSpanExporter(f"{base}/v1/traces", session=line.session)
+        spans = map(translation.span, tracing)
+        while batch := list(islice(spans, BATCH)):
+            # the rest is read all the same: histograms are of all attempts
+            if takes.get("traces", True):
+                line.status = None
+                is_sent = to_traces.export(batch) is SpanExportResult.SUCCESS
+                takes["traces"] = _is_taken(line, base, is_sent)
+                refused += _refused(line.content)
+        if measured := translation.metrics(tracing):
+            to_metrics = OTLPMetricExporter(f"{base}/v1/metrics", session=line.session)
+            line.status = None
+            is_sent = to_metrics.export(measured) is MetricExportResult.SUCCESS
+            takes["metrics"] = _is_taken(line, base, is_sent)
+    untaken = tuple(signal for signal, is_taken in takes.items() if not is_taken)
+    if untaken and len(untaken) == len(takes):
+        raise _refusal(line, base)
+    return SendResult(refused=refused, untaken=untaken)
+
+
+def _is_taken(line: _Line, base: str, is_sent: bool) -> bool:
+    """Whether a collector takes the kind of thing that it was just sent.
+
+    Raises:
+        RunnerError: it is not there, or takes it and refused it.
+    """
+    if line.status is None:
+        raise RunnerError(
+            f"Nobody answers at {base}: start a collector that takes OTLP over HTTP "
+            "there, or check the address, and export again; nothing is doubled."
+        )
+    if line.status in UNTAKEN:
+        return False
+    # the exporter takes a redirection for a success
+    if not is_sent or line.status not in _OK:
+        raise _refusal(line, base)
+    return True
+
+
+def _refusal(line: _Line, base: str) -> RunnerError:
+    return RunnerError(
+        f"The collector at {base} answers {line.status} {line.text[:_SHOWN]}: see its "
+        "own log, check the address and OTEL_EXPORTER_OTLP_HEADERS, and export again; "
+        "nothing is doubled."
+    )
+
+
+def _refused(content: bytes) -> int:
+    """Spans that a collector says it did not keep."""
+    answer = ExportTraceServiceResponse()
+    try:
+        answer.ParseFromString(content)
+    except DecodeError:
+        return 0  # some answer with words, or nothing
+    return answer.partial_success.rejected_spans
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """The exporter logs what becomes an error here, and its waiting between tries."""
+    logger = logging.getLogger("opentelemetry.exporter")
+    handler, before = logging.NullHandler(), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.propagate = before
+        logger.removeHandler(handler)
+
+
+def base_of(typed: str) -> str:
+    """The address of a collector, to which the paths of its signals are added.
+
+    Raises:
+        UsageError: it is no address, or has a password in it.
+    """
+    try:
+        parts = urlsplit(typed)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_whole = is_whole and parts.port != 0 and not parts.query
+    except ValueError:
+        raise _no_address(typed) from None
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "--otlp takes no password: give it in OTEL_EXPORTER_OTLP_HEADERS, such as "
+            "'authorization=Basic%20...'."
+        )
+    if not is_whole:
+        raise _no_address(typed)
+    return typed.rstrip("/").removesuffix("/v1/traces")
+
+
+def _no_address(typed: str) -> UsageError:
+    return UsageError(
+        f"--otlp {typed!r} is no address of a collector, such as http://127.0.0.1:4318."
+    )

@@ -1,1 +1,0 @@
-"""Finds out by a few cheap calls how an endpoint speaks; serves `siftlog doctor`."""

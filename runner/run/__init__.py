@@ -1,0 +1,1 @@
+"""Launches, resumes, controls and ends runs."""

@@ -1,0 +1,540 @@
+"""Reads control commands of a live run, answers each by events, and carries it out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeGuard
+
+from runner.engine.background import run_alongside
+from runner.engine.driver import Driver
+from runner.errors import RunnerError
+from runner.limits.limiter import MOST_CALLS, Limits
+from store.clock import Clock
+from store.control import (
+    ALL,
+    OPEN,
+    Command,
+    CommandRecord,
+    CommandTail,
+    check_name,
+    command_log,
+    withdrawals,
+)
+from store.database import open_reader
+from store.errors import StoreError
+from store.events import (
+    CommandAccepted,
+    CommandApplied,
+    CommandRejected,
+    Event,
+    RecordedEvent,
+    RunPaused,
+    TasksReopened,
+)
+from store.log.interface import Log
+from store.query import Query, final_tasks_query
+from store.read.status import UNITS, Pause, liveness, model_limits_in_words, status
+from store.read.tasks import tasks
+from store.read.usage import dollars
+from store.runs import RunFolder
+from store.task import Scope, is_within
+
+KINDS = ("command_accepted", "command_applied")
+"""Events that standing changes are read from."""
+
+
+class CommandRefused(RunnerError):
+    """A request that is not carried out; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsChange:
+    """Limits that a person sets while a run goes on; those not named stay."""
+
+    model: str | None  #: None: every model
+    values: Mapping[str, float | None]  #: by field of `Limits`; None: no such limit
+
+    def concerns(self, model: str) -> bool:
+        """Whether it is about a model."""
+        return self.model in {None, model}
+
+    def applied_to(self, limits: Limits) -> Limits:
+        """The limits as they are then."""
+        calls = self.values.get("concurrency")
+        return replace(
+            limits,
+            concurrency=limits.concurrency if calls is None else int(calls),
+            rpm=self.values.get("rpm", limits.rpm),
+            tpm=self.values.get("tpm", limits.tpm),
+        )
+
+    def without(self, names: Iterable[str]) -> LimitsChange:
+        """The change of the other fields only."""
+        left = {k: v for k, v in self.values.items() if k not in set(names)}
+        return LimitsChange(model=self.model, values=left)
+
+    def __str__(self) -> str:
+        """What is set, in a few words."""
+        return model_limits_in_words(self.model, self.values)
+
+
+MOST = 10**12
+"""More of anything is a slip. A request that was accepted is carried out by every later
+process until it is applied, so what no float or database holds must not get so far."""
+
+
+def is_amount(value: object) -> TypeGuard[float]:
+    """Whether it is a number above 0, and no more than anybody means."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value <= MOST
+
+
+def limits_change(payload: Mapping[str, object]) -> LimitsChange:
+    """The change that a request asks for.
+
+    Raises:
+        Refused: it names no limit, or one that cannot be.
+    """
+    values: dict[str, float | None] = {}
+    for name in UNITS:
+        if name not in payload:
+            continue
+        value = payload[name]
+        if value is None and name != "concurrency":
+            values[name] = None
+            continue
+        if not is_amount(value):
+            raise CommandRefused(
+                f"{name} must be above 0 and at most {MOST:,}; pause the run to start "
+                "nothing"
+            )
+        if name == "concurrency" and (value != int(value) or value > MOST_CALLS):
+            raise CommandRefused(
+                f"concurrency must be a whole number of at most {MOST_CALLS:,}"
+            )
+        values[name] = value
+    if not values:
+        raise CommandRefused("no limit was named")
+    model = payload.get("model")
+    return LimitsChange(model=None if model is None else str(model), values=values)
+
+
+def limits_in_force(recorded: Sequence[RecordedEvent]) -> list[LimitsChange]:
+    """The changes of limits among events of `KINDS`, in order: those applied."""
+    applied = {r.event.command for r in recorded if isinstance(r.event, CommandApplied)}
+    accepted = {
+        r.event.command: r.event.payload
+        for r in recorded
+        if isinstance(r.event, CommandAccepted)
+        and r.event.kind == "limits"
+        and r.event.command in applied
+    }
+    return [limits_change(json.loads(payload)) for payload in accepted.values()]
+
+
+PAGE = 2000
+"""Tasks reopened by one event, and read at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRun:
+    """The live run that requests are about."""
+
+    folder: RunFolder
+    log: Log
+    driver: Driver
+    stages: tuple[str, ...]
+    models: tuple[str, ...]
+    begun: frozenset[str]  #: requests that an earlier process broke off in the middle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """What was carried out."""
+
+    said: str  #: in a few words
+    events: tuple[Event, ...] = ()
+
+
+Act: TypeAlias = Callable[[], Awaitable[CommandResult | None]]
+"""Carries a request out; None: it takes effect only as the process ends."""
+
+Effects: TypeAlias = Mapping[str, Callable[[Command, LiveRun], Act]]
+
+
+def _pause(command: Command, run: LiveRun) -> Act:
+    stage, model = _scope(command, run)
+    pause = Pause(stage=stage, model=model, by=command.author)
+
+    async def act() -> CommandResult:
+        run.driver.pause(pause)
+        event = RunPaused(by=pause.by, paused=True, stage=stage, model=model)
+        return CommandResult(
+            said=f"paused: {pause}; {run.driver.statistics().in_flight} calls in "
+            "flight finish",
+            events=(event,),
+        )
+
+    return act
+
+
+def _resume(command: Command, run: LiveRun) -> Act:
+    stage, model = _scope(command, run)
+
+    async def act() -> CommandResult:
+        lifted = run.driver.lift(stage, model)
+        said = ", ".join(map(str, lifted)) or "nothing"
+        return CommandResult(
+            said=f"lifted: {said}", events=lifts(lifted, by=command.author)
+        )
+
+    held = run.driver.statistics().pauses
+    if not held:
+        raise CommandRefused("the run is not paused")
+    if not any(is_within(pause.scope, (stage, model)) for pause in held):
+        raise CommandRefused(f"that is not what is paused: {', '.join(map(str, held))}")
+    return act
+
+
+def lifts(held: Sequence[Pause], *, by: str) -> tuple[RunPaused, ...]:
+    """The events that lift pauses."""
+    return tuple(
+        RunPaused(by=by, paused=False, stage=pause.stage, model=pause.model)
+        for pause in held
+    )
+
+
+def _drain(command: Command, run: LiveRun) -> Act:
+    del command
+
+    async def act() -> CommandResult:
+        run.driver.drain()
+        return CommandResult(said="no further task is started")
+
+    return act
+
+
+def _cancel(command: Command, run: LiveRun) -> Act:
+    async def act() -> None:
+        if command.payload.get("now"):
+            run.driver.stop()
+        else:
+            run.driver.drain()
+
+    return act
+
+
+def _retry(command: Command, run: LiveRun) -> Act:
+    query = final_tasks_query(str(command.payload.get("filter", "")))
+    if run.folder.part and any(term.condition == "task" for term in query.terms):
+        raise CommandRefused(
+            "tasks have other numbers in the logs of shards: name them by key:, stage: "
+            "and model:"
+        )
+
+    async def act() -> CommandResult:
+        count = after = 0
+        if command.id in run.begun:
+            count, after = await _reopened_already(command.id, run.log)
+        while page := await asyncio.to_thread(_page, run.folder, query, after):
+            await run.log.append(
+                TasksReopened(tasks=page, by=command.author, command=command.id)
+            )
+            run.driver.reopened()
+            await run.log.heartbeat()
+            count, after = count + len(page), page[-1]
+        return CommandResult(said=f"{count:,} tasks reopened")
+
+    return act
+
+
+async def _reopened_already(command: str, log: Log) -> tuple[int, int]:
+    """How many tasks a broken-off retry has reopened, and the last of them."""
+    count = last = 0
+    for recorded in await log.events(limit=1_000_000, kinds=["tasks_reopened"]):
+        event = recorded.event
+        if isinstance(event, TasksReopened) and event.command == command:
+            count, last = count + len(event.tasks), event.tasks[-1]
+    return count, last
+
+
+def _page(folder: RunFolder, query: Query, after: int) -> list[int]:
+    with open_reader(folder.log) as reader:
+        return [row.task for row in tasks(reader, query, after=after, limit=PAGE)]
+
+
+def _limits(command: Command, run: LiveRun) -> Act:
+    change = limits_change(command.payload)
+    check_name("model", change.model, run.models)
+
+    async def act() -> CommandResult:
+        for model in filter(change.concerns, run.models):
+            run.driver.set_limits(model, change.applied_to(run.driver.limits(model)))
+        return CommandResult(said=str(change))
+
+    return act
+
+
+def _budget(command: Command, run: LiveRun) -> Act:
+    usd = command.payload.get("add_usd")
+    if not is_amount(usd):
+        raise CommandRefused(
+            f"a budget is raised by more than 0 and at most {MOST:,} dollars"
+        )
+    if not run.driver.has_budget:
+        raise CommandRefused("the run has no budget, so there is nothing to add to")
+    if run.driver.shares_budget:
+        raise CommandRefused(
+            "the budget is that of all runs of its group: raise it in the group's file "
+            "and type siftlog run-all again"
+        )
+
+    async def act() -> CommandResult:
+        run.driver.add_budget(usd)
+        return CommandResult(said=f"{dollars(usd)} added to the budget")
+
+    return act
+
+
+def _withdraw(command: Command, run: LiveRun) -> Act:
+    """What could be taken back was, before it came to this: see `listen`."""
+    del command, run
+    raise CommandRefused("there is no unanswered request of that id")
+
+
+def _scope(command: Command, run: LiveRun) -> Scope:
+    """The stage and model that a request names, both known to the run."""
+    stage, model = (command.payload.get(what) for what in ("stage", "model"))
+    check_name("stage", stage, run.stages)
+    check_name("model", model, run.models)
+    return (
+        None if stage is None else str(stage),
+        None if model is None else str(model),
+    )
+
+
+def _too_late(command: Command, run: LiveRun) -> Act:
+    """What was said to one process is not meant for the next."""
+    del run
+    raise CommandRefused(f"the process that was to {command.kind} had ended")
+
+
+def unknown(command: Command, run: LiveRun) -> Act:
+    """A request of a kind that is not in the table."""
+    del run
+    raise CommandRefused(f"this siftlog cannot {command.kind}")
+
+
+EFFECTS: Effects = {
+    "pause": _pause,
+    "resume": _resume,
+    "drain": _drain,
+    "cancel": _cancel,
+    "retry": _retry,
+    "limits": _limits,
+    "budget": _budget,
+    "withdraw": _withdraw,
+}
+WAITING: Effects = {
+    **EFFECTS,
+    **dict.fromkeys(("pause", "resume", "drain"), _too_late),
+}
+"""For what was asked while nobody wrote the run."""
+
+
+POLL_S = 0.5
+"""Half of the second within which what was asked is seen to take effect."""
+
+
+def waiting(folder: RunFolder) -> list[CommandRecord]:
+    """What was asked of a run and has not been answered for good, oldest first."""
+    with open_reader(folder.log) as reader:
+        found = command_log(reader, CommandTail(folder.control).read())
+    return [request for request in found if request.answer in OPEN]
+
+
+class Listener:
+    """Carries out what is asked of one live run."""
+
+    def __init__(
+        self,
+        *,
+        folder: RunFolder,
+        log: Log,
+        driver: Driver,
+        clock: Clock,
+        stages: tuple[str, ...],
+        models: tuple[str, ...],
+        tell: Callable[[str], None],
+        found: str | None = None,
+        own: Collection[str] = (),
+        answered: Collection[str] = (),
+    ) -> None:
+        """Listen for a run that is about to go on.
+
+        Args:
+            folder: the run's.
+            log: where the answers go.
+            driver: what requests act on.
+            clock: says when to look.
+            stages: those of the job.
+            models: all that are asked.
+            tell: takes a sentence for whoever takes the run up.
+            found: the state in which this process found the run; None: it is new.
+            own: names of the limits that this process was started with.
+            answered: ids of requests that were carried out before there was this log.
+        """
+        self._folder = folder
+        self._log = log
+        self._driver = driver
+        self._clock = clock
+        self._stages = stages
+        self._models = models
+        self.tell = tell  #: takes a sentence for people
+        self._found = found
+        self._own = own
+        self._tail = CommandTail(folder.control)
+        self._answered = set(answered)
+        self._begun: frozenset[str] = frozenset()
+        self.drained_by: str | None = None  #: who asked for the drain, if one did
+        self.cancels: list[Command] = []  #: accepted; applied as the process ends
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """Carry out what is waiting in the file, then listen while the body runs."""
+        await self._take_up()
+        await self._poll(WAITING, self._found)
+        async with run_alongside(self._driver.guard(self._listen)):
+            yield
+
+    async def _take_up(self) -> None:
+        """Go by what earlier processes were asked, and were not to forget."""
+        recorded = await self._log.events(limit=ALL, kinds=[*KINDS, "command_rejected"])
+        accepted = set()
+        for event in (r.event for r in recorded):
+            if isinstance(event, CommandAccepted):
+                accepted.add(event.command)
+            if isinstance(event, CommandRejected | CommandApplied):
+                self._answered.add(event.command)
+        self._begun = frozenset(accepted - self._answered)
+        for change in (c.without(self._own) for c in limits_in_force(recorded)):
+            for model in filter(change.concerns, self._models):
+                limits = change.applied_to(self._driver.limits(model))
+                self._driver.set_limits(model, limits)
+
+    async def _listen(self) -> None:
+        while True:
+            await self._clock.sleep_until(self._clock.monotonic() + POLL_S)
+            await self._poll(EFFECTS, None)
+
+    async def _poll(self, effects: Effects, found: str | None) -> None:
+        try:
+            read = self._tail.read()
+        except OSError:
+            return  # as with too many connections open: it is read a moment later
+        new = [command for command in read if command.id not in self._answered]
+        withdrawn = withdrawals(new)
+        for command in new:
+            if command.id in self._answered:
+                continue
+            self._answered.add(command.id)
+            if command.id in withdrawn and command.id not in self._begun:
+                await self._drop(command, withdrawn[command.id], found)
+            else:
+                await self._obey(command, effects, found)
+
+    async def _drop(
+        self, command: Command, withdrawal: Command, found: str | None
+    ) -> None:
+        """Answer a request that was taken back, and the one that took it back.
+
+        All of it is one transaction: a crash leaves both unanswered, or neither.
+        """
+        self._answered.add(withdrawal.id)
+        said = f"withdrawn by {withdrawal.author}"
+        rejected = _rejected(command, said)
+        applied = CommandApplied(
+            command=withdrawal.id,
+            effect=f"{command.kind} (by {command.author}) dropped",
+        )
+        await self._log.append(rejected, _accepted(withdrawal), applied)
+        self._answer(command, found, said)
+
+    async def _obey(
+        self, command: Command, effects: Effects, found: str | None
+    ) -> None:
+        target = LiveRun(
+            folder=self._folder,
+            log=self._log,
+            driver=self._driver,
+            stages=self._stages,
+            models=self._models,
+            begun=self._begun,
+        )
+        try:
+            await self._check_state(command, found)
+            act = effects.get(command.kind, unknown)(command, target)
+        except (CommandRefused, StoreError) as error:
+            # a log that cannot be looked at may still be written; if not, this raises
+            await self._log.append(_rejected(command, str(error)))
+            self._answer(command, found, f"refused: {error}")
+            return
+        if command.kind == "cancel":
+            # before it is durable: the process may end at that very moment
+            self.cancels.append(command)
+        await self._log.append(_accepted(command))
+        done = await act()
+        if command.kind == "drain":
+            self.drained_by = command.author
+        if done is not None:
+            applied = CommandApplied(command=command.id, effect=done.said)
+            await self._log.append(*done.events, applied)
+            self._answer(command, found, done.said)
+
+    def _answer(self, command: Command, found: str | None, said: str) -> None:
+        """Tell what became of a request that waited: who asked may be gone by now."""
+        if found is not None:
+            self.tell(f"Waiting was {command.kind} (by {command.author}): {said}.")
+
+    async def _check_state(self, command: Command, found: str | None) -> None:
+        """Refuse what was decided on a run that has changed meanwhile."""
+        if command.expected_state is None:
+            return
+        state = found or await asyncio.to_thread(self._state)
+        if state != command.expected_state:
+            raise CommandRefused(
+                f"the run is now {state}, not {command.expected_state}"
+            )
+
+    def _state(self) -> str:
+        with open_reader(self._folder.log) as reader:
+            signs = status(reader).signs
+        return liveness(signs, self._clock.now_us(), is_alive=True)
+
+
+def _accepted(command: Command) -> CommandAccepted:
+    return CommandAccepted(
+        command=command.id,
+        kind=command.kind,
+        author=command.author,
+        payload=json.dumps(command.payload, sort_keys=True),
+    )
+
+
+def _rejected(command: Command, reason: str) -> CommandRejected:
+    return CommandRejected(
+        command=command.id, kind=command.kind, author=command.author, reason=reason
+    )

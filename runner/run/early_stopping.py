@@ -1,0 +1,334 @@
+"""Ends a run of two models as soon as its answers decide which of them is better.
+
+What decides is found by entry point (group `siftlog.decisions`), as jobs are: which
+statistics it goes by is no business of the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from itertools import groupby, takewhile
+from operator import attrgetter
+from typing import Literal, TypeAlias, cast
+
+from runner.engine.background import run_alongside
+from runner.engine.driver import Driver
+from runner.errors import UsageError
+from runner.job import Answer, Answers, Dataset, Job
+from runner.score.scoring import answers
+from runner.scorecard import Comparable
+from runner.workload import Workload
+from store.clock import Clock
+from store.database import open_reader
+from store.events import RunDrained, RunFinished
+from store.log.interface import Log
+from store.read.status import run_started, status
+from store.results import ComparisonDecided, StoppingRule
+from store.runs import RunFolder
+from store.scoring import task_families
+from store.tables import last_seq
+
+GROUP = "siftlog.decisions"
+NAME = "sequential"
+
+InterimVerdict: TypeAlias = Literal["better", "worse", "close", "undecided"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterimResult:
+    """How B stands to A by what is finished; once decided, as it was then."""
+
+    standing: InterimVerdict
+    clusters: int  #: documents that it goes by
+    cluster: str  #: what such a document is called, such as "paper"
+    difference: float | None  #: B minus A, mean over these documents
+    lo: float  #: what the mean difference lies between, whenever one looks
+    hi: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedItems:
+    """The items that are answered, from the first one planned on, without a gap."""
+
+    keys: Sequence[str]  #: of the first stage, in the plan's order
+    is_whole: bool  #: there are no others
+
+
+Decide: TypeAlias = Callable[
+    [Comparable, Comparable, FinishedItems, StoppingRule], InterimResult
+]
+"""Compares B with A, given as (a, b, finished, stopping).
+
+Raises `UsageError` where the metric is not one that can be watched.
+"""
+
+
+def load_decide() -> Decide:
+    """What is installed for deciding.
+
+    Raises:
+        UsageError: nothing is.
+    """
+    for point in entry_points(group=GROUP, name=NAME):
+        return cast("Decide", point.load())
+    raise UsageError(
+        "Nothing that decides between models is installed; run without "
+        "--stop-when-decided."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterimScores:
+    """What a run's front comes to, item by item."""
+
+    comparable: Mapping[str, Comparable]  #: by model
+    finished: FinishedItems
+    seq: int  #: the log's last event that was read
+
+
+def interim_scores(
+    job: Job, dataset: Dataset, reader: sqlite3.Connection
+) -> InterimScores:
+    """The front of a run, scored; nothing is written."""
+    # in this order: tasks may still be planned in between, and none before
+    is_planned = status(reader).planning_exhausted
+    upto = last_seq(reader)
+    keys, before = _finished(reader, upto)
+    whole = answers(reader, run_started(reader), upto)
+    card = job.score(dataset, whole if before is None else _Cut(whole, before))
+    return InterimScores(
+        comparable=card.comparable,
+        finished=FinishedItems(keys=keys, is_whole=is_planned and before is None),
+        seq=upto,
+    )
+
+
+def check(
+    work: Workload, models: tuple[str, ...], stopping: StoppingRule, decide: Decide
+) -> None:
+    """See that a metric can be watched, before anything is asked.
+
+    Raises:
+        UsageError: it cannot, naming those that can.
+    """
+    made = work.job.score(work.dataset, _NoAnswers(models=models)).comparable
+    a, b = (made.get(model, {}) for model in models)
+    decide(a, b, FinishedItems(keys=(), is_whole=False), stopping)
+
+
+def _finished(
+    reader: sqlite3.Connection, upto: int
+) -> tuple[tuple[str, ...], int | None]:
+    """Keys of the items that are finished, and the first task that is not."""
+    keys: dict[str, None] = {}
+    for root, rows in groupby(task_families(reader, upto), attrgetter("root")):
+        family = list(rows)
+        key = family[0].key
+        if any(row.state.is_open for row in family):
+            # another model, or an earlier stage, may have finished with the item
+            keys.pop(key, None)
+            return tuple(keys), root
+        keys[key] = None
+    return tuple(keys), None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Answers up to a first-stage task; a `runner.job.Answers`."""
+
+    answers: Answers
+    before: int
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.answers.models
+
+    @property
+    def replicates(self) -> int:
+        return self.answers.replicates
+
+    @property
+    def imported(self) -> bool:
+        return self.answers.imported
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        return takewhile(
+            lambda family: family[0].task.number < self.before, self.answers.families()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NoAnswers:
+    """The answers of a run before its first; a `runner.job.Answers`."""
+
+    models: tuple[str, ...]
+    replicates: int = 1
+    imported: bool = False
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        return iter(())
+
+
+BY = "decision"
+"""Who drains a run that has answered enough."""
+POLL_S = 2.0
+"""Between two looks, at least."""
+REST = 19
+"""Times as long as a look took until the next one: they take a twentieth of a core."""
+_ALL = 1_000_000
+
+VERDICTS = {"better": "better than", "worse": "worse than", "close": "as good as"}
+"""What a verdict says of B and A."""
+
+
+def sentence(found: ComparisonDecided) -> str:
+    """What was decided, for people; without a full stop."""
+    margin = found.stopping.margin
+    apart = f", apart by less than {margin:g}" if found.verdict == "close" else ""
+    return (
+        f"{found.b} is {VERDICTS[found.verdict]} {found.a} in {found.stopping.metric}"
+        f"{apart}: {found.difference:+.3g} [{found.lo:.3g}, {found.hi:.3g}] after "
+        f"{found.clusters:,} {found.cluster}s, wrong with a chance of at most "
+        f"{found.stopping.alpha:g}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionContext:
+    """What a run of two models is looked at with."""
+
+    stopping: StoppingRule
+    decide: Decide
+
+
+class Decider:
+    """Ends a run as soon as its answers say which of its models is better."""
+
+    def __init__(
+        self,
+        *,
+        folder: RunFolder,
+        log: Log,
+        work: Workload,
+        driver: Driver,
+        clock: Clock,
+        tell: Callable[[str], None],
+        looking: DecisionContext | None,
+    ) -> None:
+        """Watch a run that is about to go on.
+
+        Args:
+            folder: the run's.
+            log: where the decision goes.
+            work: what the run is about.
+            driver: what is drained.
+            clock: says when to look.
+            tell: takes a sentence for whoever started the process.
+            looking: None: the run answers all that is planned.
+        """
+        self._folder = folder
+        self._log = log
+        self._work = work
+        self._driver = driver
+        self._clock = clock
+        self._tell = tell
+        self._looking = looking
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        #: the thread's own: what the engine has loaded may belong to its thread
+        self._dataset: Dataset = None
+        self.decided: ComparisonDecided | None = None
+
+    @asynccontextmanager
+    async def deciding(self) -> AsyncIterator[None]:
+        """Look while the body runs, from time to time."""
+        await self._take_up()
+        if self._looking is None:
+            yield
+            return
+        with self._thread:
+            async with run_alongside(self._driver.guard(self._watch)):
+                yield
+
+    async def look(self) -> None:
+        """Look once, and record what is decided; nothing where it has been before."""
+        looking = self._looking
+        if looking is None or self.decided is not None:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._thread, self._seen, looking)
+        except UsageError as error:
+            # the answers are worth having all the same
+            self._looking = None
+            self._tell(f"The run goes on to its end: {error}")
+            return
+        if found is None or self.decided is not None:
+            return
+        self.decided = found
+        await self._log.append(found)
+        self._tell(f"Decided: {sentence(found)}.")
+
+    def _seen(self, looking: DecisionContext) -> ComparisonDecided | None:
+        """What the log decides by now; read in a thread of its own."""
+        job = self._work.job
+        if self._dataset is None:
+            self._dataset = job.load(self._work.settings)
+        with open_reader(self._folder.log) as reader:
+            models = run_started(reader).models["subject"]
+            seen = interim_scores(job, self._dataset, reader)
+        a, b = (seen.comparable.get(model, {}) for model in models)
+        found = looking.decide(a, b, seen.finished, looking.stopping)
+        if found.standing == "undecided" or found.difference is None:
+            return None
+        return ComparisonDecided(
+            stopping=looking.stopping,
+            a=models[0],
+            b=models[1],
+            verdict=found.standing,
+            clusters=found.clusters,
+            cluster=found.cluster,
+            difference=found.difference,
+            lo=found.lo,
+            hi=found.hi,
+            seq=seen.seq,
+        )
+
+    async def _take_up(self) -> None:
+        """Go by what was decided before.
+
+        Whoever resumes a run that had stopped there wants the rest as well.
+        """
+        for recorded in await self._log.events(
+            limit=_ALL, kinds=["comparison_decided", "run_drained", "run_finished"]
+        ):
+            match recorded.event:
+                case ComparisonDecided() as found:
+                    self.decided = found
+                case RunDrained(by=by) if by == BY:
+                    self._looking = None
+                case RunFinished() if self.decided is not None:
+                    self._looking = None
+                case _:
+                    pass
+        if self._looking is None:
+            self.decided = None
+
+    async def _watch(self) -> None:
+        looked_at, pause_s = -1, POLL_S
+        while self._looking is not None and self.decided is None:
+            await self._clock.sleep_until(self._clock.monotonic() + pause_s)
+            began, pause_s = self._clock.monotonic(), POLL_S
+            ended = self._driver.statistics().tasks_ended
+            if ended == looked_at:
+                continue
+            looked_at = ended
+            await self.look()
+            pause_s = max(POLL_S, REST * (self._clock.monotonic() - began))
+        if self.decided is not None:
+            self._driver.drain()

@@ -1,0 +1,229 @@
+"""Ends the work of a process on a run: its last events and its last sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runner.batch.batch import BatchCancellation, BatchEndpoint
+from runner.engine.attempt_events import attempt_start
+from runner.engine.driver import Driver, Outcome
+from runner.engine.failure_policy import GO_ON
+from runner.engine.planner import Planner
+from runner.run.control import Listener
+from runner.run.early_stopping import BY, sentence
+from store.clock import Clock
+from store.control import Command
+from store.database import open_reader
+from store.events import (
+    AttemptFailed,
+    CommandApplied,
+    RunCancelled,
+    RunDrained,
+    RunFinished,
+    TaskSkipped,
+)
+from store.log.interface import Log
+from store.read.status import TaskCounts, status
+from store.read.usage import open_batches, sent_starts
+from store.results import ComparisonDecided
+from store.runs import RunFolder
+
+REASON = "cancelled"
+PAGE = 1000
+"""Tasks skipped at a time."""
+
+
+async def cancel_rest(
+    folder: RunFolder,
+    log: Log,
+    growth: Planner,
+    clock: Clock,
+    commands: Sequence[Command],
+) -> int:
+    """Skip all that is open and record that the run was cancelled.
+
+    Args:
+        folder: the run's.
+        log: the run's.
+        growth: reads the answers that came as the calls were cut.
+        clock: tells how long cut calls had taken.
+        commands: the requests, at least one; applied by this.
+
+    Returns:
+        How many tasks were skipped.
+    """
+    async for _ in growth.finish_reading():
+        pass
+    skipped = await _skip_cut(log, clock, commands[-1].author)
+    with open_reader(folder.log) as reader:
+        lanes = [lane.key for lane in status(reader).lanes if lane.is_open]
+    for stage, model in lanes:
+        after = 0
+        while rows := await log.open_tasks(stage, model, after=after, limit=PAGE):
+            await log.append(
+                *(TaskSkipped(task=row.task, reason=REASON) for row in rows)
+            )
+            await log.heartbeat()
+            after = rows[-1].task
+            skipped += len(rows)
+    said = f"{skipped:,} open tasks were skipped"
+    await log.append(
+        RunCancelled(by=commands[-1].author),
+        *(CommandApplied(command=command.id, effect=said) for command in commands),
+    )
+    return skipped
+
+
+async def _skip_cut(log: Log, clock: Clock, by: str) -> int:
+    """End the attempts that were cut; the endpoint may have charged for them."""
+    cut = await log.in_flight()
+    for task, attempt in cut:
+        begun = await attempt_start(log, task, attempt)
+        failed = AttemptFailed(
+            task=task,
+            attempt=attempt,
+            error="Cancelled",
+            latency_ms=max(0.0, round((clock.now_us() - begun.at_us) / 1e3, 3)),
+            message=f"cut by {by}; the endpoint may have charged for it",
+            possible_usd=begun.worst_usd,
+        )
+        await log.append(failed, TaskSkipped(task=task, reason=REASON))
+    return len(cut)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How the process's work on a run came out."""
+
+    outcome: Outcome | Literal["cancelled", "decided", "given up"]
+    why: str | None = None  #: one sentence, where the run is not finished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnding:
+    """The last thing that a process does for a run."""
+
+    folder: RunFolder
+    log: Log
+    clock: Clock
+    growth: Planner
+    driver: Driver
+    listener: Listener
+    decided: ComparisonDecided | None = None  #: what ended it, if models were watched
+    endpoints: Mapping[str, BatchEndpoint] = field(default_factory=dict)
+    """Where batches are, by model."""
+    settle_s: float = 0.0  #: until a batch that is not shown is not there
+    is_fenced: bool = False  #: its lease on its part of the run had ended
+
+    async def conclude(self, outcome: Outcome) -> RunOutcome:
+        """Write how it ended, and say it in one sentence."""
+        # in turn after a retry that was still being written
+        await self.log.last_seq()
+        with open_reader(self.folder.log) as reader:
+            counts = status(reader).tasks
+        if outcome == "finished" and not counts.open:
+            return await self._finish(counts)
+        if self.listener.cancels:
+            return await self._cancel()
+        if self.decided is not None:
+            return await self._stop(self.decided, counts.open)
+        return await self._interrupt(outcome, counts.open)
+
+    async def _finish(self, counts: TaskCounts) -> RunOutcome:
+        await self.log.append(
+            RunFinished(
+                completed=counts.completed, failed=counts.failed, skipped=counts.skipped
+            ),
+            *(
+                CommandApplied(command=command.id, effect="the run had finished")
+                for command in self.listener.cancels
+            ),
+        )
+        return RunOutcome(outcome="finished")
+
+    async def _cancel(self) -> RunOutcome:
+        if self.endpoints:
+            cancelling = BatchCancellation(
+                folder=self.folder,
+                log=self.log,
+                clock=self.clock,
+                endpoints=self.endpoints,
+                settle_s=self.settle_s,
+                tell=self.listener.tell,
+            )
+            await cancelling.cancel(self.listener.cancels[-1].author)
+        skipped = await cancel_rest(
+            self.folder, self.log, self.growth, self.clock, self.listener.cancels
+        )
+        return cancelled(self.folder.run_id, skipped)
+
+    async def _stop(self, decided: ComparisonDecided, still_open: int) -> RunOutcome:
+        why = (
+            f"{sentence(decided)}; {still_open:,} tasks stay open, ask them with: "
+            f"siftlog resume {self.folder.run_id}"
+        )
+        await self.log.append(RunDrained(by=BY, why=why, open=still_open))
+        return RunOutcome(outcome="decided", why=why)
+
+    async def _left(self) -> str:
+        """What becomes of the calls that are out, as the beginning of a sentence."""
+        unknown, said = len(await self.log.in_flight()), ""
+        if self.endpoints:
+            with open_reader(self.folder.log) as reader:
+                unknown -= sum(start.batched for start in sent_starts(reader))
+                there = open_batches(reader)
+            if there.count:
+                said = (
+                    f"{there.requests:,} requests stay in {there.count} open batches; "
+                )
+        return (f"{unknown} calls in flight were given up; " if unknown else "") + said
+
+    async def _interrupt(self, outcome: Outcome, still_open: int) -> RunOutcome:
+        lost = await self._left()
+        resume = f"siftlog resume {self.folder.run_id}"
+        command = "the same command" if self.folder.part else resume
+        go_on = f"{lost}go on with: {command}"
+        raise_it = f"{still_open:,} tasks are open and missing from scores; " + (
+            "raise the budget in the file of the group and type siftlog run-all again"
+            if self.driver.shares_budget
+            else f"{go_on} --budget USD (or siftlog budget {self.folder.run_id} --add "
+            "USD)"
+        )
+        in_spite = f"{lost}go on all the same with: {command} {GO_ON}"
+        by, why = {
+            "finished": (
+                "operator",
+                f"Tasks were put back into the queue as the run ended; {go_on}",
+            ),
+            "drained": (
+                self.listener.drained_by or ("lease" if self.is_fenced else "operator"),
+                f"Interrupted; {go_on}",
+            ),
+            "budget": ("budget", f"{self.driver.broke}; {raise_it}"),
+            "endpoint": ("endpoint", f"{self.driver.stopped}; mend it, then {go_on}"),
+            "futility": (
+                "futility",
+                f"{self.driver.futile}. {still_open:,} tasks stay open; {in_spite}",
+            ),
+            "job": ("job", f"{self.driver.stuck}; mend the job, then {go_on}"),
+            "held": (
+                "held",
+                f"Tasks with an unknown call are held; {go_on} --unknown retry",
+            ),
+        }[outcome]
+        await self.log.append(RunDrained(by=by, why=why, open=still_open))
+        return RunOutcome(
+            outcome="drained" if outcome == "finished" else outcome, why=why
+        )
+
+
+def cancelled(run: str, skipped: int) -> RunOutcome:
+    """How a run ends whose open tasks were skipped for good."""
+    return RunOutcome(
+        outcome="cancelled",
+        why=f"Cancelled; {skipped:,} open tasks were skipped. Score what there is "
+        f"with: siftlog score {run}; bring them back with: siftlog retry {run} "
+        f"--reason {REASON}",
+    )

@@ -1,0 +1,415 @@
+"""Connects the models of a run to their endpoints: clients, batches, shared limits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from runner.batch.batch import BatchEndpoint, run_tag
+from runner.batch.carrier import BatchContext
+from runner.batch.client import (
+    BatchClient,
+    open_batch_clients,
+    open_endpoint,
+    pending_batches,
+)
+from runner.clients.client import (
+    ClientOptions,
+    ModelClient,
+    Route,
+    Secret,
+    Timeouts,
+    is_offline,
+    open_client,
+    route,
+)
+from runner.clients.fallbacks import Fallbacks
+from runner.engine.background import WakeUps
+from runner.engine.driver import Driver
+from runner.engine.scheduler import Scheduler
+from runner.errors import UsageError
+from runner.job import Job
+from runner.limits.limiter import Endpoint, Limits
+from runner.messages import Parameters, variable_in
+from runner.model_terms import ModelTerms
+from runner.money.budget import Budget
+from runner.money.prices import api_of
+from runner.options import ModelOptions, RunOptions
+from runner.roles import assigned, terms
+from runner.run.context import RunContext
+from runner.shards.lease_client import LeaseHolder
+from runner.workload import Workload
+from store.database import open_reader
+from store.events import AttemptStarted, ParameterRefused
+from store.log.interface import Log
+from store.read.usage import sent_starts
+from store.runs import RunFolder
+
+OPENAI_KEY = "OPENAI_API_KEY"
+
+Clients: TypeAlias = Mapping[str, ModelClient]
+"""By model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connections:
+    """Where a run's models are asked, each in one of two ways."""
+
+    clients: Clients  #: of those that are asked call by call
+    endpoints: Mapping[str, BatchEndpoint]  #: of those that are asked by batches
+    terms: Mapping[str, ModelTerms]  #: how they are asked, where they are online
+    ladders: Mapping[str, Fallbacks]  #: what their endpoints take
+
+
+def connect(
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    facts: Sequence[ParameterRefused] = (),
+) -> Connections:
+    """The connections to all models of a run.
+
+    Args:
+        work: the run's job and settings.
+        options: how calls are sent.
+        shell: what surrounds the run.
+        facts: what earlier processes have found out of endpoints.
+
+    Raises:
+        UsageError: one cannot be served, or none by batches though that was wanted.
+    """
+    job, asks = work.job, terms(work, options)
+    ladders = {model: ladder(model, options, asks[model]) for model in asks}
+    for each in ladders.values():
+        each.restore(facts)
+    asked = {
+        model: replace(
+            client_options(job, options, model, shell), ladder=ladders.get(model)
+        )
+        for model in assigned(job, options).all_models
+    }
+    batched = {model for model in asked if options.is_batched(model)}
+    if options.batch and not batched:
+        raise UsageError(
+            "No model of this run can be asked by batches: those that answer offline "
+            "cannot; name another with --model, or run without --batch."
+        )
+    return Connections(
+        clients={
+            model: open_client(model, own)
+            for model, own in asked.items()
+            if model not in batched
+        },
+        endpoints={
+            model: open_endpoint(model, own)
+            for model, own in asked.items()
+            if model in batched
+        },
+        terms=asks,
+        ladders=ladders,
+    )
+
+
+def ladder(model: str, options: RunOptions, asks: ModelTerms) -> Fallbacks:
+    """What is known of the endpoint of a model before the first call."""
+    return Fallbacks(
+        endpoint_name(model, options.of(model).base_url),
+        model,
+        terms=asks,
+        drops=options.drop_refused,
+    )
+
+
+def endpoint_name(model: str, base_url: str | None) -> str:
+    """Where a model is asked, as facts about it are recorded."""
+    if route(model, has_base_url=base_url is not None) is not Route.DIRECT:
+        return model.partition("/")[0]
+    # with its HTTP library, so only where it is needed
+    from runner.clients.http_client import (  # noqa: PLC0415 - see above
+        OPENAI_URL,
+        endpoint_url,
+    )
+
+    return endpoint_url(OPENAI_URL if base_url is None else base_url)
+
+
+def client_options(
+    job: Job, options: RunOptions, model: str, shell: RunContext
+) -> ClientOptions:
+    """What a model's client is opened with; raise `UsageError` for a missing key."""
+    own = options.of(model)
+    headers, masked = _headers(options.parameters_of(model), model, shell.environment)
+    return ClientOptions(
+        base_url=own.base_url,
+        api=api_of(model, options),
+        api_key=key_of(model, options, shell.environment),
+        headers=headers,
+        masked=masked,
+        timeouts=Timeouts(total_s=options.timeout_s),
+        environment=shell.environment,
+        job=job,
+        runs_dir=shell.runs_dir,
+        clock=shell.clock,
+    )
+
+
+def key_of(
+    model: str, options: RunOptions, environment: Mapping[str, str]
+) -> Secret | None:
+    """The key of a model's endpoint; raise `UsageError` where one is missing."""
+    own = options.of(model)
+    # a key goes nowhere it was not meant for: the default only to openai/...
+    default = OPENAI_KEY if model.startswith("openai/") else None
+    variable = own.api_key_env or default
+    key = environment.get(variable) if variable is not None else None
+    if key is None and (own.api_key_env or (default and own.base_url is None)):
+        raise UsageError(
+            f"{model} needs a key: set {variable} in the environment or in .env."
+        )
+    return Secret(key) if key else None
+
+
+def _headers(
+    parameters: Parameters, model: str, environment: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[Secret, ...]]:
+    """The headers of a model's requests with their secrets, and these."""
+    headers: dict[str, str] = {}
+    secrets: list[Secret] = []
+    for name, value in parameters.extra_headers:
+        found = variable_in(value)
+        if found is None:
+            headers[name] = value
+            continue
+        before, variable = found
+        if not environment.get(variable):
+            raise UsageError(
+                f"{model}: header {name} needs {variable} in the environment or in "
+                ".env."
+            )
+        secret = Secret(environment[variable])
+        secrets.append(secret)
+        headers[name] = before + secret.reveal()
+    return headers, tuple(secrets)
+
+
+class SharedEndpoints:
+    """Runs of one process that share endpoints and, if there is one, a budget."""
+
+    def __init__(
+        self,
+        limits: Mapping[str, Limits] | None = None,
+        budget: Budget | None = None,
+        *,
+        holder: LeaseHolder | None = None,
+    ) -> None:
+        """Nobody is at work yet.
+
+        Args:
+            limits: what a person set for whole endpoints, by address.
+            budget: what all runs together may cost; None: each has its own.
+            holder: what a broker lends this process; None: it has all to itself.
+        """
+        self.budget = budget
+        self.bell = WakeUps()
+        self._limits = limits or {}
+        self._holder = holder
+        self._endpoints: dict[str, Endpoint] = {}
+        self._drivers: list[Driver] = []
+        self._is_draining = False
+        self._is_stopping = False
+
+    def scheduler(self, job: Job, options: RunOptions, own: Budget) -> Scheduler:
+        """The scheduler of a run; *own* is its money where none is shared."""
+        roles = assigned(job, options)
+        lanes = [
+            (
+                model,
+                roles.stages_of(job, model),
+                options.limits_of(model),
+                self._endpoint(options.endpoint_of(model), model),
+            )
+            for model in roles.all_models
+        ]
+        return Scheduler(
+            lanes,
+            deadline_s=options.deadline_s,
+            budget=self._money(own),
+            fence=self._holder,
+        )
+
+    def _money(self, own: Budget) -> Budget:
+        """What pays for a run whose *own* money is known."""
+        if self.budget is not None:
+            return self.budget
+        if self._holder is not None and own.statistics().cap_pico is not None:
+            return self._holder.allowance
+        return own
+
+    def _endpoint(self, name: str, model: str) -> Endpoint:
+        """Where a model is asked; what is offline is a function of one run's job."""
+        if is_offline(model):
+            return Endpoint(name)
+        if name not in self._endpoints:
+            limits = self._limits.get(name)
+            self._endpoints[name] = Endpoint(name, limits, lender=self._holder)
+        return self._endpoints[name]
+
+    @contextmanager
+    def joined(self, driver: Driver) -> Iterator[None]:
+        """Hear signals as the others do while the body runs, earlier ones too."""
+        self._drivers.append(driver)
+        if self._is_draining:
+            driver.drain()
+        if self._is_stopping:
+            driver.stop()
+        try:
+            yield
+        finally:
+            self._drivers.remove(driver)
+
+    def drain(self) -> None:
+        """Start nothing more in any run; calls in flight get the grace time."""
+        self._is_draining = True
+        for driver in self._drivers:
+            driver.drain()
+
+    def stop(self) -> None:
+        """End every run at once."""
+        self._is_draining = self._is_stopping = True
+        for driver in self._drivers:
+            driver.stop()
+
+
+WANTED: Final = 1 << 16
+"""Open files that are asked for: a machine has as many ports towards an address."""
+
+RESERVED: Final = 24
+"""Files that a run opens besides its connections: readers of the log with its WAL and
+index, inputs, DNS, the response cache, a scoring. Sixteen were seen at most."""
+
+
+def with_room(
+    options: RunOptions, models: tuple[str, ...], tell: Callable[[str], None]
+) -> RunOptions:
+    """*options* with no more calls at a time than connections can be open.
+
+    Args:
+        options: how calls are sent.
+        models: all that are asked.
+        tell: hears of a ceiling that was lowered.
+
+    Raises:
+        UsageError: there is no room for a single call.
+    """
+    online = [
+        model
+        for model in models
+        if not is_offline(model) and not options.is_batched(model)
+    ]
+    if not online:
+        return options
+    limit = raised_limit()
+    free = limit - _open_files() - RESERVED
+    each = free // len(online)
+    wanted = max(options.of(model).concurrency or 0 for model in online)
+    if each >= wanted:
+        return options
+    cure = f"raise the limit with: ulimit -n {max(1024, 2 * wanted * len(online))}"
+    if each < 1:
+        raise UsageError(
+            f"This process may have {limit} files open (ulimit -n), which leaves room "
+            f"for no call: {cure}"
+        )
+    tell(
+        f"At most {each} calls at a time and model, not {wanted}: this process may "
+        f"have {limit} files open (ulimit -n), and each call needs one; {cure}"
+    )
+    capped = {
+        model: options.models.get(model, ModelOptions()).model_copy(
+            update={"concurrency": min(each, options.of(model).concurrency or each)}
+        )
+        for model in online
+    }
+    return options.model_copy(update={"models": {**options.models, **capped}})
+
+
+def raised_limit() -> int:
+    """The limit of open files, raised as far as this process may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return WANTED
+    best = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
+    if best > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (best, hard))
+    return max(soft, best)
+
+
+def _open_files() -> int:
+    """Files that are open now."""
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names are not needed
+
+
+def carried(folder: RunFolder, options: RunOptions) -> Sequence[AttemptStarted]:
+    """The attempts that earlier processes have put, or were to put, into batches.
+
+    None of them was sent without its batch standing in the log, so what became of each
+    can be found out, and none is unknown.
+
+    Raises:
+        UsageError: there are some, and the run is to go on without batches.
+    """
+    with open_reader(folder.log) as reader:
+        found = [start for start in sent_starts(reader) if start.batched]
+    if found and not options.batch:
+        raise UsageError(
+            f"{len(found):,} requests of run {folder.run_id} wait in batches: go on "
+            f"with siftlog resume {folder.run_id} --batch."
+        )
+    return found
+
+
+def tag_of(folder: RunFolder) -> str:
+    """The beginning of the keys of all batches of a run, or of a shard of it."""
+    return run_tag(f"{folder.run_id}{folder.part}")
+
+
+def batch_clients(
+    folder: RunFolder,
+    log: Log,
+    options: RunOptions,
+    shell: RunContext,
+    *,
+    endpoints: Mapping[str, BatchEndpoint],
+    starts: Sequence[AttemptStarted],
+    leaving: asyncio.Event,
+) -> dict[str, BatchClient]:
+    """The clients of the models that are asked by batches.
+
+    Args:
+        folder: the run's.
+        log: the run's.
+        options: how calls are sent.
+        shell: what surrounds the run.
+        endpoints: where these models are asked.
+        starts: the attempts that go on.
+        leaving: set as the process is about to end.
+    """
+    if not endpoints:
+        return {}
+    with open_reader(folder.log) as reader:
+        left = pending_batches(reader, starts)
+    setting = BatchContext(
+        tag=tag_of(folder),
+        log=log,
+        clock=shell.clock,
+        leaving=leaving,
+        tell=shell.tell,
+        ids=set(left.ids),
+        adopted=left.adopted,
+    )
+    return open_batch_clients(endpoints, options, setting, left)

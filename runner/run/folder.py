@@ -1,0 +1,382 @@
+"""Creates the folder of a run and its log, and compares both when it is resumed.
+
+Groups of runs that were started together are found here, and folders that appear whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from glob import escape
+from importlib.metadata import version
+from pathlib import Path
+
+from runner.clients.wire_shared import skeleton
+from runner.errors import RunChanged, RunnerError, UsageError
+from runner.model_terms import USUAL
+from runner.options import RunOptions, write_toml
+from runner.plan import task_of
+from runner.roles import assigned, terms
+from runner.workload import Workload
+from store.clock import Clock
+from store.database import open_reader
+from store.errors import LogBusy, RunExists, StoreError
+from store.events import ExpectedUsage, Input, RunResumed, RunStarted
+from store.filesystem import make_folder, network_problem
+from store.log.integrity import check_absent
+from store.log.interface import Log
+from store.log.sqlite import SqliteLog
+from store.read.status import run_started
+from store.read.usage import spending
+from store.runs import RunFolder, WriterLock, list_runs
+from store.slices import Shard
+from store.task import TaskRow
+
+
+@asynccontextmanager
+async def create(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    clock: Clock,
+    *,
+    imported: bool = False,
+    expects: ExpectedUsage | None = None,
+    group: str | None = None,
+    shard: Shard | None = None,
+) -> AsyncIterator[SqliteLog]:
+    """A new run's log with its first event; the folder must not hold a run yet.
+
+    A shard's log may be there without any event: its writer died before the first.
+    """
+    if (refused := network_problem(folder.path)) is not None:
+        raise StoreError(refused)
+    if shard is None:
+        check_new(folder)
+    make_folder(folder.path)
+    # who judged, embedded or ranked elsewhere stands with each task
+    roles = (
+        {"subject": options.model} if imported else assigned(work.job, options).models
+    )
+    settings = work.settings.model_dump(mode="json")
+    write_toml(folder.config, job=work.job.name, options=options, settings=settings)
+    async with await _made(folder, work, options, clock) as log:
+        await log.append(
+            RunStarted(
+                run_id=folder.run_id,
+                job=work.job.name,
+                job_version=work.job.version,
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                models={role: list(of_role) for role, of_role in roles.items()},
+                replicates=options.replicates,
+                inputs=work.inputs,
+                siftlog_version=version("siftlog"),
+                imported=imported,
+                expected=expects,
+                budget_usd=options.budget,
+                group=group,
+                stopping=None if imported else options.stopping,
+                shard=shard,
+            )
+        )
+        yield log
+
+
+def check_new(folder: RunFolder) -> None:
+    """Refuse a folder where there is a run, or was one whose log is gone.
+
+    Raises:
+        UsageError: there is one.
+        EventsLost: there was one.
+    """
+    if folder.log.exists() or folder.shards():
+        raise UsageError(
+            f"There is a run {folder.run_id!r} already; "
+            f"go on with siftlog resume {folder.run_id} or choose another --run-id."
+        )
+    check_absent(folder.log)
+
+
+async def _made(
+    folder: RunFolder, work: Workload, options: RunOptions, clock: Clock
+) -> SqliteLog:
+    """A log without any event, made by this process or by one that died there."""
+    try:
+        return await SqliteLog.create(
+            folder.log,
+            run_id=folder.run_id,
+            config_sha256=_config_hash(work, options),
+            clock=clock,
+            owner=owner(),
+        )
+    except RunExists:
+        return await SqliteLog.open(folder.log, clock=clock, owner=owner())
+
+
+def owner() -> str:
+    """Who writes: host and process, for people who meet a busy log."""
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _config_hash(work: Workload, options: RunOptions) -> bytes:
+    """Pins what a run is; what merely paces it may change from resume to resume."""
+    pinned = {
+        "job": work.job.name,
+        "models": assigned(work.job, options).models,
+        "replicates": options.replicates,
+    }
+    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).digest()
+
+
+PROMPTS = "prompts"
+"""The setting that names a file of prompts, of every job."""
+
+SAMPLE = 20
+"""Requests compared with what was sent before; a changed prompt changes all alike."""
+
+
+async def reads_differently(log: Log, work: Workload) -> bool:
+    """Whether parsers or settings are not those that read the stored answers."""
+    last: RunStarted | RunResumed | None = None
+    for recorded in await log.events(
+        limit=1_000_000, kinds=["run_started", "run_resumed"]
+    ):
+        if isinstance(recorded.event, RunStarted | RunResumed):
+            last = recorded.event
+    return last is None or (last.code_sha256, last.settings) != (
+        work.code_sha256,
+        work.settings_json,
+    )
+
+
+def changed_inputs(first: RunStarted, work: Workload) -> list[Input]:
+    """The inputs that the run did not begin with, or not with this content."""
+    before = {i.setting: i.sha256 for i in first.inputs}
+    return [now for now in work.inputs if before.get(now.setting) != now.sha256]
+
+
+def check_inputs(first: RunStarted, work: Workload) -> None:
+    """Refuse to go on with other data, or other prompts, than the run began with.
+
+    Which prompts were named is compared too: tasks that nothing was sent for yet would
+    otherwise get other ones than the rest.
+    """
+    before = {i.setting: i.sha256 for i in first.inputs}
+    if (PROMPTS in before) != any(now.setting == PROMPTS for now in work.inputs):
+        named = PROMPTS in before
+        was = "prompts of a file" if named else "the shipped prompts"
+        back = "name that file with --prompts" if named else "leave --prompts out"
+        raise RunChanged(
+            f"The run was started with {was}; {back} or add --accept-changes."
+        )
+    for now in work.inputs:
+        if before.get(now.setting, now.sha256) != now.sha256:
+            raise RunChanged(
+                f"{now.path} ({now.setting}) is not what the run was started with; "
+                "put the old content back or add --accept-changes."
+            )
+
+
+async def check_requests(log: Log, work: Workload, options: RunOptions) -> None:
+    """Refuse to go on with other prompts than the run has sent so far."""
+    roles, asked = assigned(work.job, options), terms(work, options)
+    for stage in work.job.stages:
+        for model in roles.of(stage):
+            rows: list[TaskRow] = [
+                *await log.open_tasks(stage.name, model, after=0, limit=SAMPLE),
+                *await log.final_tasks(stage.name, model, after=0, limit=SAMPLE),
+            ]
+            # a re-ask sends more than the job's request, so single attempts only
+            for row in (r for r in rows if r.attempts == 1):
+                sent = await log.started(row.task)
+                own = asked.get(model, USUAL)
+                try:
+                    request = own.request(work.job, work.dataset, task_of(row))
+                except Exception:  # noqa: BLE001, S112 - that task will fail by itself
+                    continue
+                if sent is not None and sent != skeleton(request, model)[2]:
+                    raise RunChanged(
+                        f"Task {row.task} ({row.key}) would now send another request "
+                        "than before: prompts, settings or inputs changed; add "
+                        "--accept-changes to go on all the same."
+                    )
+
+
+LOCK = "group.lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSpending:
+    """What runs of a group have taken of its budget, in pico-dollars."""
+
+    spent_pico: int = 0
+    possible_pico: int = 0  #: may be billed; calls that a crash gave up are among them
+
+
+def members(runs_dir: Path, group: str) -> list[RunFolder]:
+    """The runs of a group; those that cannot be read are passed over."""
+    found = []
+    for folder in list_runs(runs_dir):
+        try:
+            with open_reader(folder.log) as reader:
+                first = run_started(reader)
+        except StoreError:
+            continue
+        if first.group == group:
+            found.append(folder)
+    return found
+
+
+def elsewhere(
+    runs_dir: Path, group: str | None, *, but: RunFolder | None = None
+) -> GroupSpending:
+    """What the runs of a group have taken of its budget, *but* one of them."""
+    spent = possible = 0
+    for folder in members(runs_dir, group) if group is not None else ():
+        if but is not None and folder.run_id == but.run_id:
+            continue
+        with open_reader(folder.log) as reader:
+            money = spending(reader)
+        spent += money.spent_pico
+        possible += money.possible_pico + money.in_flight_pico
+    return GroupSpending(spent_pico=spent, possible_pico=possible)
+
+
+@contextmanager
+def held(runs_dir: Path, group: str) -> Iterator[Path]:
+    """Work on a group alone while the body runs; its folder.
+
+    Raises:
+        RunnerError: another process works on it.
+    """
+    folder = runs_dir / group
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = WriterLock(folder / LOCK)
+    try:
+        lock.acquire()
+    except LogBusy as error:
+        raise RunnerError(
+            f"Another process works on the runs of {group}, whose limits and budget "
+            f"are kept by one; see them with siftlog runs --group {group}."
+        ) from error
+    try:
+        yield folder
+    finally:
+        lock.release()
+
+
+_OLD = ".old"
+"""End of the name that a folder has while another takes its place."""
+
+_DRAFT = ".draft"
+"""End of the name of a folder that is being written."""
+
+
+@contextmanager
+def replaced(target: Path, *, force: bool) -> Iterator[Path]:
+    """An empty folder beside *target* that takes its place once the body is through.
+
+    Whatever goes wrong inside, *target* is as it was before.
+
+    Args:
+        target: where the folder will be.
+        force: replace one that is there; it is not merged into.
+
+    Raises:
+        UsageError: something is there and may not be replaced, or the place cannot be
+            written.
+    """
+    if target.name in {"", ".."}:
+        raise UsageError(f"{target} is no folder of its own: name another --out.")
+    if target.is_symlink():
+        target = target.resolve()  # the link stays, and what it names is replaced
+    draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
+    old = target.with_name(f".{target.name}.{os.getpid()}{_OLD}")
+    try:
+        _clear_drafts(target)
+        if _put_back(target) and not force:
+            raise UsageError(
+                f"{target} was being replaced when the process was killed, and is back "
+                "as it was: name another --out, or use --force."
+            )
+        if target.exists() and not force:
+            raise UsageError(
+                f"{target} exists already: name another --out, or use --force."
+            )
+        if target.exists() and not target.is_dir():
+            raise UsageError(f"{target} is no folder: name another --out.")
+        draft.mkdir(parents=True)
+        yield draft
+        if target.exists():
+            target.replace(old)
+        draft.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
+    finally:
+        _put_back(target)  # stopped between the two moves, by whatever
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def drafting(target: Path) -> Iterator[Path]:
+    """An empty folder beside *target* for what is to become it, gone at the end.
+
+    What a process that was killed has left of one is removed.
+    """
+    draft = target.with_name(f".{target.name}.{os.getpid()}{_DRAFT}")
+    _clear_drafts(target)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _put_back(target: Path) -> bool:
+    """Put back what was moved away for *target* and never replaced.
+
+    A process that was killed leaves it hidden beside the target: in its place if the
+    second move was not made, and of no use if it was.
+    """
+    is_back = False
+    for _, old in _of_processes(target, _OLD):
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.replace(target)
+            is_back = True
+    return is_back
+
+
+def _clear_drafts(target: Path) -> None:
+    """Remove what processes that were killed had begun to write for *target*."""
+    for process, draft in _of_processes(target, _DRAFT):
+        # one of this process's number is of an earlier process that had the number
+        if process == os.getpid() or not _is_running(process):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _of_processes(target: Path, end: str) -> list[tuple[int, Path]]:
+    """The hidden folders beside *target* with that end, each with its process."""
+    begin = f".{target.name}."
+    found = sorted(target.parent.glob(f"{escape(begin)}*{end}"))
+    names = ((path.name[len(begin) : -len(end)], path) for path in found)
+    return [(int(name), path) for name, path in names if name.isdecimal()]
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is a process of that number, whoever's it is."""
+    try:
+        os.kill(process, 0)  # signal 0 is none
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,498 @@
+"""Starts a run or resumes one: from a folder and a job to a driver at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from runner.clients.client import ModelClient
+from runner.engine.answer_cache import response_cache
+from runner.engine.attempt_events import abandoned_attempts, abandoned_text
+from runner.engine.config import EngineConfig
+from runner.engine.driver import Driver
+from runner.engine.planner import Planner, PlanStart
+from runner.engine.scheduler import Scheduler
+from runner.errors import RunnerError, UsageError
+from runner.estimate.estimate import expected
+from runner.job import JobFaults
+from runner.money.budget import WHOLE, Budget
+from runner.money.prices import Price, prices_of
+from runner.money.tokens import TokenBounds, bounds_of
+from runner.options import RunOptions
+from runner.roles import assigned, remarks
+from runner.run.context import RunContext, obey_signals
+from runner.run.control import Listener, lifts, waiting
+from runner.run.early_stopping import Decider, DecisionContext, check, load_decide
+from runner.run.end import REASON, RunEnding, RunOutcome
+from runner.run.endpoints import (
+    Connections,
+    SharedEndpoints,
+    batch_clients,
+    carried,
+    client_options,
+    connect,
+    with_room,
+)
+from runner.run.folder import (
+    changed_inputs,
+    check_inputs,
+    check_requests,
+    create,
+    elsewhere,
+    held,
+    owner,
+    reads_differently,
+)
+from runner.shards.lease_client import lease_client_of
+from runner.shards.parts import ShardPart, takes_spec
+from runner.shards.shipping import shipping_log
+from runner.workload import Workload
+from store.database import open_reader
+from store.events import AttemptStarted, RunResumed
+from store.log.integrity import check_end
+from store.log.sqlite import SqliteLog
+from store.read.status import liveness, run_started, status
+from store.read.usage import spending
+from store.results import StoppingRule
+from store.runs import RunFolder
+from store.task import TaskState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeState:
+    """How a process found the run that it goes on with; a new run by default."""
+
+    must_catch_up: bool = False
+    group: str | None = None  #: whose budget it shares
+    found: str | None = None  #: its state
+    own: Collection[str] = ()  #: limits that this process was given itself
+    stopping: StoppingRule | None = None  #: what the run stops at
+    part: ShardPart | None = None  #: of it that is asked; None: all
+    carried: Sequence[AttemptStarted] = ()  #: attempts of others that go on in batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSession:
+    """What a process has agreed to do, and with what."""
+
+    folder: RunFolder
+    log: SqliteLog  #: open for writing; its beginning, or resumption, is recorded
+    work: Workload
+    options: RunOptions
+    shell: RunContext
+    connections: Connections
+    prices: Mapping[str, Price | None]  #: by model
+    taken_up: ResumeState
+
+    async def carry_out(self, company: SharedEndpoints | None) -> RunOutcome:
+        """Work until the run ends or is interrupted.
+
+        Args:
+            company: the runs that share endpoints and budget with it; None: it is
+                alone, and obeys the process's signals itself.
+        """
+        shell, part = self.shell, self.taken_up.part
+        lessee = lease_client_of(self.folder, part, shell)
+        shared = company or SharedEndpoints(
+            holder=None if lessee is None else lessee.holder
+        )
+        leaving = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            clients = self._clients(leaving)
+            for client in clients.values():
+                stack.push_async_callback(client.close)
+            growth = await self._growth()
+            driver = Driver(await self._parts(stack, shared, clients, growth, leaving))
+            listener = self._listener(driver, tuple(clients))
+            decider = self._decider(driver)
+            if company is None:
+                obey_signals(driver, shell.tell)
+            stack.enter_context(shared.joined(driver))
+            shell.launched()
+            carrier = await stack.enter_async_context(
+                shipping_log(self.folder, part, driver, shell)
+            )
+            if lessee is not None:
+                await stack.enter_async_context(lessee.leasing(driver))
+            async with listener.listening():
+                # after what was waiting: a retry changes what is left to do
+                with open_reader(self.folder.log) as reader:
+                    before = status(reader)
+                async with shell.watch(driver, growth, before), decider.deciding():
+                    outcome = await driver.run()
+                    if outcome == "finished":
+                        await decider.look()
+            ending = RunEnding(
+                folder=self.folder,
+                log=self.log,
+                clock=shell.clock,
+                growth=growth,
+                driver=driver,
+                listener=listener,
+                decided=decider.decided,
+                endpoints=self.connections.endpoints,
+                settle_s=self.options.batch_settle_s,
+                is_fenced=lessee is not None and lessee.is_fenced,
+            )
+            ended = await ending.conclude(outcome)
+            if carrier is not None:
+                ended = await carrier.conclude(ended)
+            return ended
+
+    def _clients(self, leaving: asyncio.Event) -> dict[str, ModelClient]:
+        """One for each model; *leaving* is set as the process is about to end."""
+        in_batches = batch_clients(
+            self.folder,
+            self.log,
+            self.options,
+            self.shell,
+            endpoints=self.connections.endpoints,
+            starts=self.taken_up.carried,
+            leaving=leaving,
+        )
+        return {**self.connections.clients, **in_batches}
+
+    async def _growth(self) -> Planner:
+        """The plan, from where the log has it."""
+        job, dataset, part = self.work.job, self.work.dataset, self.taken_up.part
+        return Planner(
+            job=job,
+            dataset=dataset,
+            log=self.log,
+            roles=assigned(job, self.options),
+            start=PlanStart(
+                planning=await self.log.planning(),
+                must_catch_up=self.taken_up.must_catch_up,
+                is_shuffled=self.taken_up.stopping is not None,
+                takes=None if part is None else takes_spec(part.shard, job, dataset),
+            ),
+            faults=JobFaults(self.shell.tell),
+        )
+
+    def _budget(self) -> Budget:
+        """What may still be spent here, from what was spent anywhere."""
+        part = self.taken_up.part
+        with open_reader(self.folder.log) as reader:
+            money = spending(reader)
+        if money.cap_pico is not None and not money.is_whole:
+            self.shell.tell(
+                "Answers of this run have no known price: the budget counts without "
+                "them."
+            )
+        if part is None:
+            runs_dir, group = self.shell.runs_dir, self.taken_up.group
+            others = elsewhere(runs_dir, group, but=self.folder)
+        else:
+            others = part.others.spent
+        return Budget(
+            money.cap_pico,
+            spent_pico=money.spent_pico + others.spent_pico,
+            possible_pico=money.possible_pico + others.possible_pico,
+            share=WHOLE if part is None else part.share,
+        )
+
+    async def _parts(
+        self,
+        stack: AsyncExitStack,
+        shared: SharedEndpoints,
+        clients: Mapping[str, ModelClient],
+        growth: Planner,
+        leaving: asyncio.Event,
+    ) -> EngineConfig:
+        """What the driver works with; the cache is closed with *stack*."""
+        job, options, shell = self.work.job, self.options, self.shell
+        part = self.taken_up.part
+        cache = await stack.enter_async_context(
+            response_cache(
+                options,
+                {m: client_options(job, options, m, shell) for m in clients},
+                run=self.folder.run_id,
+                clock=shell.clock,
+                tell=shell.tell,
+            )
+        )
+        affordable = with_room(options, tuple(clients), shell.tell)
+        scheduler = shared.scheduler(job, affordable, self._budget())
+        bounds = self._bounds()
+        self._probe(scheduler, bounds)
+        return EngineConfig(
+            job=job,
+            dataset=self.work.dataset,
+            log=self.log,
+            clock=shell.clock,
+            clients=clients,
+            scheduler=scheduler,
+            growth=growth,
+            tell=shell.tell,
+            faults=growth.faults,
+            futility=options.futility(clients.keys()),
+            seed=options.seed,
+            reask=getattr(self.work.settings, "reask", 0),
+            grace_s=options.grace_s,
+            frees_held=options.unknown == "retry",
+            known=None if part is None else part.others.known,
+            cache=cache,
+            prices=self.prices,
+            terms=self.connections.terms,
+            ladders=self.connections.ladders,
+            bounds=bounds,
+            bell=shared.bell,
+            shares_budget=shared.budget is not None,
+            batched=self.connections.endpoints.keys(),
+            carried=self.taken_up.carried,
+            leaving=leaving,
+        )
+
+    def _completed(self) -> Counter[tuple[str, str]]:
+        """Tasks that were completed before, by stage and model."""
+        with open_reader(self.folder.log) as reader:
+            lanes = status(reader).lanes
+        return Counter(
+            {lane.key: lane.states.get(TaskState.COMPLETED, 0) for lane in lanes}
+        )
+
+    def _bounds(self) -> dict[str, TokenBounds]:
+        """What bounds the calls of each model, as far as the log tells it too."""
+        replies: Counter[str] = Counter()
+        for (_, model), count in self._completed().items():
+            replies[model] += count
+        ladders = self.connections.ladders
+        return {
+            model: bounds_of(
+                model,
+                self.options,
+                learned=ladders[model].learned if model in ladders else None,
+                replies=replies[model],
+            )
+            for model in self.prices
+        }
+
+    def _probe(self, scheduler: Scheduler, bounds: Mapping[str, TokenBounds]) -> None:
+        """Have the first call of a stage go alone, where little is known of its model.
+
+        An endpoint may refuse it, or may bill more for it than its limit. None of those
+        that were answered before, or whose model's family is known. Of a model that is
+        asked in batches it is one call for all stages, since a batch may take hours.
+        """
+        job, options = self.work.job, self.options
+        answered = {key for key, count in self._completed().items() if count}
+        roles = assigned(job, options)
+        for model, ladder in self.connections.ladders.items():
+            is_patient = bounds[model].is_unproven and not options.is_batched(model)
+            if ladder.is_known and not is_patient:
+                continue  # a batch of one call costs hours
+            stages = roles.stages_of(job, model)
+            left = [stage for stage in stages if (stage, model) not in answered]
+            if options.is_batched(model):
+                left = left if len(left) == len(stages) else []
+            scheduler.probe(model, left)
+
+    def _listener(self, driver: Driver, models: tuple[str, ...]) -> Listener:
+        """Who hears what is asked of the run."""
+        part = self.taken_up.part
+        return Listener(
+            folder=self.folder,
+            log=self.log,
+            driver=driver,
+            clock=self.shell.clock,
+            stages=tuple(stage.name for stage in self.work.job.stages),
+            models=models,
+            tell=self.shell.tell,
+            found=self.taken_up.found,
+            own=self.taken_up.own,
+            answered=() if part is None else part.others.settled,
+        )
+
+    def _decider(self, driver: Driver) -> Decider:
+        """Who ends the run once it is decided which model is better, if anybody."""
+        stopping = self.taken_up.stopping
+        return Decider(
+            folder=self.folder,
+            log=self.log,
+            work=self.work,
+            driver=driver,
+            clock=self.shell.clock,
+            tell=self.shell.tell,
+            looking=None
+            if stopping is None
+            else DecisionContext(stopping=stopping, decide=load_decide()),
+        )
+
+
+async def start(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    *,
+    company: SharedEndpoints | None = None,
+    group: str | None = None,
+    part: ShardPart | None = None,
+) -> RunOutcome:
+    """Run a new run until it ends or is interrupted.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent.
+        shell: what surrounds it.
+        company: the runs that share endpoints and budget with it; None: it is alone,
+            and obeys the process's signals itself.
+        group: the name under which it was started with others, if it was.
+        part: the shard that *folder* is of; None: the run is not split.
+    """
+    prices = prices_of(assigned(work.job, options).all_models, options)
+    connections = connect(work, options, shell)
+    if options.stopping is not None:
+        check(work, options.model, options.stopping, load_decide())
+    expects = expected(work, options, shell.runs_dir, shell.clock, tell=shell.tell)
+    for said in remarks(work, options):
+        shell.tell(said)
+    async with create(
+        folder,
+        work,
+        options,
+        shell.clock,
+        expects=expects,
+        group=group,
+        shard=None if part is None else part.shard,
+    ) as log:
+        undertaking = RunSession(
+            folder=folder,
+            log=log,
+            work=work,
+            options=options,
+            shell=shell,
+            connections=connections,
+            prices=prices,
+            taken_up=ResumeState(stopping=options.stopping, part=part),
+        )
+        return await undertaking.carry_out(company)
+
+
+async def resume(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    *,
+    accept_changes: bool,
+    accept_loss: bool = False,
+    own: Collection[str] = (),
+    company: SharedEndpoints | None = None,
+    part: ShardPart | None = None,
+) -> RunOutcome:
+    """Take a run up where its last writer left it.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data as they are now.
+        options: how calls are sent.
+        shell: what surrounds it.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        accept_loss: whether it goes on although acknowledged events are missing.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
+        company: as for `start`.
+        part: as for `start`.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+        RunChanged: inputs or prompts differ.
+        EventsLost: acknowledged events are missing, and that was not accepted.
+    """
+    end = check_end(folder.log, accept_loss=accept_loss)
+    if end.is_lost or end.acknowledged is None:
+        shell.tell(f"{end.sentence}.")
+    with open_reader(folder.log) as reader:
+        first = run_started(reader)
+        if options.budget is None:
+            cap_usd = spending(reader).cap_usd
+            options = options.model_copy(update={"budget": cap_usd})
+        before = status(reader)
+    found = liveness(before.signs, shell.clock.now_us(), is_alive=False)
+    if first.imported:
+        raise UsageError(
+            f"Run {folder.run_id} was imported: its answers were made elsewhere and "
+            f"nothing is sent for it; score it with siftlog score {folder.run_id}."
+        )
+    check_cancelled(folder, found)
+    if not accept_changes:
+        check_inputs(first, work)
+    prices = prices_of(assigned(work.job, options).all_models, options)
+    connections = connect(work, options, shell, before.refused)
+    async with AsyncExitStack() as stack:
+        if company is None and first.group is not None:
+            stack.enter_context(held(shell.runs_dir, first.group))
+        log = await stack.enter_async_context(
+            await SqliteLog.open(
+                folder.log,
+                clock=shell.clock,
+                owner=owner(),
+                accept_loss=accept_loss,
+            )
+        )
+        if not accept_changes:
+            await check_requests(log, work, options)
+        must_catch_up = await reads_differently(log, work)
+        starts = carried(folder, options)
+        unknown = await abandoned_attempts(
+            log, hold=options.unknown == "hold", carried=starts
+        )
+        if unknown is not None:
+            await log.append(unknown)
+            shell.tell(abandoned_text(folder.run_id, unknown))
+        await log.append(
+            RunResumed(
+                code_sha256=work.code_sha256,
+                settings=work.settings_json,
+                unknown=len(unknown.attempts) if unknown is not None else 0,
+                budget_usd=options.budget,
+                lost=log.lost,
+                changed=changed_inputs(first, work),
+            ),
+            *lifts(before.pauses, by="resume"),
+        )
+        if before.pauses:
+            paused = ", ".join(map(str, before.pauses))
+            shell.tell(f"Paused was {paused}; resuming has lifted it.")
+        undertaking = RunSession(
+            folder=folder,
+            log=log,
+            work=work,
+            options=options,
+            shell=shell,
+            connections=connections,
+            prices=prices,
+            taken_up=ResumeState(
+                must_catch_up=must_catch_up,
+                group=first.group,
+                found=found,
+                own=own,
+                stopping=first.stopping,
+                part=part,
+                carried=starts,
+            ),
+        )
+        return await undertaking.carry_out(company)
+
+
+def check_alive(folder: RunFolder) -> None:
+    """Raise where another process is writing the run."""
+    if folder.is_alive():
+        raise RunnerError(
+            f"Run {folder.run_id} is being written by another process; "
+            f"watch it with siftlog status {folder.run_id}."
+        )
+
+
+def check_cancelled(folder: RunFolder, found: str | None) -> None:
+    """Raise where a run was cancelled, and nobody has asked for its tasks since."""
+    if found == "cancelled" and "retry" not in {c.kind for c in waiting(folder)}:
+        raise UsageError(
+            f"Run {folder.run_id} was cancelled; bring its tasks back with siftlog "
+            f"retry {folder.run_id} --reason {REASON}, then resume it."
+        )

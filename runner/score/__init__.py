@@ -1,0 +1,1 @@
+"""Scores runs from their logs."""

@@ -1,0 +1,459 @@
+"""Renders scorecards and tables as bytes and text, and calls report writers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TextIO, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from runner.errors import RunnerError, UsageError
+from runner.job import Job
+from runner.scorecard import Cell, Direction, Finding, Metric, Scorecard, Table
+from runner.scorecard import Cell as Value
+from runner.typeset import Kind, PrintCell, PrintColumn, PrintTable
+from store.events import Input
+from store.read.status import Status
+from store.read.usage import UsageCount
+
+FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
+"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
+
+
+def metrics_json(card: Scorecard) -> dict[str, Any]:
+    """One entry a model: its metrics by path."""
+    return {
+        model: {"metrics": {metric.path: _metric(metric) for metric in metrics}}
+        for model, metrics in card.models.items()
+    }
+
+
+def headlines(card: Scorecard) -> list[str]:
+    """Paths of the metrics to look at first; what the scoring is judged by leads.
+
+    All others are details.
+    """
+    first = (m.path for own in card.models.values() for m in own if m.is_headline)
+    return list(dict.fromkeys(filter(None, (card.headline, *first))))
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "name": metric.label,
+        "meaning": metric.meaning,
+        "direction": metric.direction,
+        "value": metric.value,
+        "n": metric.n,
+        "n_defined": metric.n_defined,
+        "lo": metric.lo,
+        "hi": metric.hi,
+        "definition": metric.definition,
+    }
+    if metric.note is not None:
+        shown["note"] = metric.note
+    return shown
+
+
+def scorecard_json(job: Job, card: Scorecard) -> bytes:
+    """`scorecard.json`: no time, id or path, so equal scorings are equal bytes."""
+    content = {
+        "job": job.name,
+        "models": metrics_json(card),
+        "settings": dict(card.settings),
+        "missing": card.missing,
+        "stale": card.stale,
+        "findings": [
+            {
+                "code": f.code,
+                "severity": f.severity,
+                "where": f.where,
+                "message": f.message,
+                "n": f.n,
+                "example": f.example,
+            }
+            for f in card.findings
+        ],
+        "failures": list(card.failures),
+    }
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    return text.encode() + b"\n"
+
+
+def operations_json(
+    state: Status, usage: Sequence[UsageCount], card: Scorecard
+) -> bytes:
+    """`operations.json`: what depends on the run's course, outside the digest."""
+    content = {
+        "run": state.run_id,
+        "partial": state.tasks.open > 0 or not state.planning_exhausted,
+        "tasks": {
+            "planned": state.tasks.planned,
+            "completed": state.tasks.completed,
+            "failed": state.tasks.failed,
+            "skipped": state.tasks.skipped,
+            "open": state.tasks.open,
+        },
+        "attempts": {
+            "started": state.attempts.started,
+            "answered": state.attempts.answered,
+            "failed": state.attempts.failed,
+            "unknown": state.attempts.unknown,
+        },
+        "tokens_in": state.tokens_in,
+        "tokens_out": state.tokens_out,
+        "tokens_cached": state.tokens_cached,
+        "cost_usd": state.cost_usd,
+        "possible_usd": state.possible_usd,
+        "errors": dict(state.errors),
+        "findings": list(state.findings),
+        # what was made elsewhere took nobody knows what
+        "models": {}
+        if state.imported
+        else {
+            model: _taken(model, state, usage, units)
+            for model, units in card.units.items()
+        },
+    }
+    return json.dumps(content, indent=1).encode() + b"\n"
+
+
+def _taken(
+    model: str, state: Status, usage: Sequence[UsageCount], units: Mapping[str, int]
+) -> dict[str, Any]:
+    """What a model took in all its stages and replicates, and for each unit."""
+    own = [each for each in usage if each.model == model]
+    whole = {
+        "tokens_in": sum(each.tokens_in for each in own),
+        "tokens_out": sum(each.tokens_out for each in own),
+        # while the price of an answer is unknown, what is known may be a part of it
+        "cost_usd": None
+        if state.cost_usd is None
+        else state.model_cost_usd.get(model, 0.0),
+    }
+    return {
+        "replies": sum(each.replies for each in own),
+        **whole,
+        "per": {
+            unit: {"n": n, **{name: _share(x, n) for name, x in whole.items()}}
+            for unit, n in units.items()
+        },
+    }
+
+
+def _share(amount: float | None, n: int) -> float | None:
+    return None if amount is None or not n else amount / n
+
+
+def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
+    """Rows as CSV; an undefined cell is blank."""
+    out = io.StringIO()
+    write = csv_writer(out)
+    for row in rows:
+        write(row)
+    return out.getvalue()
+
+
+def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
+    """Writes a row to *file* with each call, in the form of `csv_lines`."""
+    plain = csv.writer(file, lineterminator="\n").writerow
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+
+    def write(row: tuple[Cell, ...]) -> None:
+        cells = [*map(_cell, row)]
+        # Python before 3.13 leaves it bare, and a reader ends the row there
+        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
+
+    return write
+
+
+def harmless(text: str) -> str:
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
+
+    And before one that has quotes already, so that `as_meant` knows what to take away.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def as_meant(cell: str) -> str:
+    """The text of a cell that `harmless` made."""
+    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if is_guarded else cell
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return harmless(cell)
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return repr(cell)
+
+
+MODELS = 3
+"""Side by side in one table: more would not fit the width of a page."""
+
+METRICS = "metrics"
+"""The table of all metrics."""
+
+METRIC_COLUMNS = (
+    *("model", "metric", "name", "value", "lo", "hi", "n", "n_defined", "subset"),
+    *("direction", "meaning", "definition", "note"),
+)
+"""Of `metrics.csv`, where a job has no table of that name."""
+
+BETTER: Mapping[Direction, str] = {"higher": "higher", "lower": "lower", "neither": "-"}
+"""Which values of a metric are better, as a cell."""
+
+
+def overview(card: Scorecard) -> tuple[PrintTable, ...]:
+    """The headline metrics with their names, a row each, side by side for models.
+
+    One table fits a page; more models than `MODELS` make several.
+    """
+    paths = headlines(card)
+    by_path = {
+        model: {metric.path: metric for metric in metrics}
+        for model, metrics in card.models.items()
+    }
+    models = [model for model, own in by_path.items() if own.keys() & {*paths}]
+    return tuple(
+        _compared({model: by_path[model] for model in part}, paths, _level(card))
+        for part in (models[at : at + MODELS] for at in range(0, len(models), MODELS))
+    )
+
+
+def sheets(card: Scorecard, names: Sequence[str] = ()) -> Iterator[PrintTable]:
+    """The tables of a scoring for print.
+
+    Args:
+        card: whose.
+        names: of tables; none: headline metrics, and the tables a report begins with.
+
+    Raises:
+        UsageError: there is no such table, or its rows are in a file only.
+    """
+    known = {table.name: table for table in card.tables if table.rows}
+    for name in names:
+        if name != METRICS and name not in known:
+            raise UsageError(
+                f"--table {name}: there is no such short table; there are: "
+                f"{', '.join((METRICS, *known))}."
+            )
+    if not names:
+        yield from overview(card)
+        names = [table.name for table in known.values() if table.is_headline]
+    for name in names:
+        if name == METRICS:
+            yield from metrics_sheets(card)
+        else:
+            yield sheet_of(known[name])
+
+
+def metrics_table(card: Scorecard) -> Table:
+    """Every metric of every model, with all digits and words; a file of a scoring."""
+    return Table(
+        name=METRICS,
+        columns=METRIC_COLUMNS,
+        rows=tuple(
+            (
+                model,
+                metric.path,
+                metric.label,
+                metric.value,
+                metric.lo,
+                metric.hi,
+                metric.n,
+                metric.n_defined,
+                metric.subset,
+                metric.direction,
+                metric.meaning,
+                metric.definition,
+                metric.note,
+            )
+            for model, metrics in card.models.items()
+            for metric in metrics
+        ),
+    )
+
+
+def metrics_sheets(card: Scorecard) -> Iterator[PrintTable]:
+    """Every metric of each model."""
+    for model, metrics in card.models.items():
+        own = {metric.path: metric for metric in metrics}
+        yield _compared({model: own}, list(own), _level(card), title="All metrics")
+
+
+def sheet_of(table: Table) -> PrintTable:
+    """A short table of a scorecard, the ends of intervals in one column."""
+    names = table.columns
+    ends = {
+        name: (names.index(f"{name}.lo"), names.index(f"{name}.hi"))
+        for name in names
+        if {f"{name}.lo", f"{name}.hi"} <= {*names}
+    }
+    within = {f"{name}.{end}" for name in ends for end in ("lo", "hi")}
+    kept = [(at, name) for at, name in enumerate(names) if name not in within]
+    columns: list[PrintColumn] = []
+    for at, name in kept:
+        title = table.titles.get(name, name)
+        kind: Kind = "number" if _is_numeric(row[at] for row in table.rows) else "text"
+        columns.append(PrintColumn(name=title, kind=kind))
+        if name in ends:
+            columns.append(PrintColumn(name=f"{title}, interval", kind="interval"))
+    return PrintTable(
+        title=table.name,
+        columns=tuple(columns),
+        rows=tuple(tuple(_values(row, kept, ends)) for row in table.rows),
+        note=table.caption,
+    )
+
+
+def _level(card: Scorecard) -> str:
+    level = card.settings.get("level")
+    return f"{100 * level:.4g}% interval" if isinstance(level, float) else "interval"
+
+
+def _compared(
+    models: Mapping[str, Mapping[str, Metric]],
+    paths: Sequence[str],
+    interval: str,
+    title: str = "Headline metrics",
+) -> PrintTable:
+    own = [[metrics.get(path) for metrics in models.values()] for path in paths]
+    rows = [(path, found) for path, found in zip(paths, own, strict=True) if any(found)]
+    counts = [{each.n for each in found if each is not None} for _, found in rows]
+    # one n for all models, unless some metric is of other items for one of them
+    shares_n = all(len(each) == 1 for each in counts)
+    columns = [PrintColumn(name="Metric"), PrintColumn(name="Better")]
+    for model in models:
+        columns += [
+            PrintColumn(name="value", kind="number", group=model),
+            PrintColumn(name=interval, kind="interval", group=model),
+        ]
+        if not shares_n:
+            columns.append(PrintColumn(name="n", kind="number", group=model))
+    if shares_n:
+        columns.append(PrintColumn(name="n", kind="number"))
+    columns.append(PrintColumn(name="Key", kind="key"))
+    return PrintTable(
+        title=f"{title}: {', '.join(models)}",
+        columns=tuple(columns),
+        rows=tuple(_row(path, found, shares_n=shares_n) for path, found in rows),
+    )
+
+
+def _row(
+    path: str, found: Sequence[Metric | None], *, shares_n: bool
+) -> tuple[PrintCell, ...]:
+    first = next(each for each in found if each is not None)
+    cells: list[PrintCell] = [first.label, BETTER[first.direction]]
+    for each in found:
+        if each is None:
+            cells += ["", "", *([] if shares_n else [""])]
+            continue
+        has_ends = each.lo is not None or each.hi is not None
+        cells += [each.value, (each.lo, each.hi) if has_ends else ""]
+        if not shares_n:
+            cells.append(each.n)
+    return (*cells, *([first.n] if shares_n else []), path)
+
+
+def _values(
+    row: Sequence[Value],
+    kept: Sequence[tuple[int, str]],
+    ends: Mapping[str, tuple[int, int]],
+) -> Iterator[PrintCell]:
+    for at, name in kept:
+        value = row[at]
+        yield str(value).lower() if isinstance(value, bool) else value
+        if name in ends:
+            lo, hi = (row[end] for end in ends[name])
+            yield (_number(lo), _number(hi)) if lo is not None else ""
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, int | float) else None
+
+
+def _is_numeric(cells: Iterable[Value]) -> bool:
+    found = [cell for cell in cells if cell is not None]
+    return bool(found) and not any(isinstance(cell, str | bool) for cell in found)
+
+
+GROUP = "siftlog.reports"
+
+REPORT = "report.html"
+"""The file that a person is told to open."""
+
+OPERATIONS = "operations.json"
+"""How far the run had come and what it had cost, when it was scored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSource:
+    """What a report is made of, beside the files that lie in the scoring's folder.
+
+    Neither clock nor path is in it: the same scoring gives the same report. How far the
+    run had come, `operations.json` says.
+    """
+
+    job: str
+    job_version: str
+    run_id: str
+    scorecard: Scorecard  #: its details are in the folder's files already
+    digest: str  #: SHA-256 of scorecard.json
+    inputs: tuple[Input, ...]
+    changes: Mapping[str, tuple[Cell | list[str], Cell | list[str]]]
+    """Settings that bear on the scores and are not the default: what is set, and what
+    the default is."""
+    is_imported: bool  #: the answers were made elsewhere
+    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+
+
+Writer: TypeAlias = Callable[[Path, ReportSource], Iterable[Finding]]
+"""Writes a report into the folder of a scoring that holds all other files.
+
+Returns findings about the report, such as a figure that could not be drawn.
+"""
+
+
+def write_reports(folder: Path, reported: ReportSource) -> tuple[Finding, ...]:
+    """Have every installed writer write its report.
+
+    Returns:
+        What the writers found.
+
+    Raises:
+        RunnerError: the package of a writer is broken.
+    """
+    found: list[Finding] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            write = cast("Writer", point.load())
+        except (ImportError, AttributeError) as error:
+            raise RunnerError(
+                f"The report {point.name} ({point.value}) cannot be written: {error}; "
+                "install its package again, or leave reports out with --no-report."
+            ) from error
+        found += write(folder, reported)
+    return tuple(found)
+
+
+def changes(
+    job: Job, settings: BaseModel, names: Sequence[str]
+) -> dict[str, tuple[Cell | list[str], Cell | list[str]]]:
+    """Those of the settings called *names* that are not the default, with both."""
+    defaults = job.Settings.model_construct().model_dump(mode="json", warnings=False)
+    values = settings.model_dump(mode="json", include=set(names))
+    return {
+        name: (values[name], defaults.get(name))
+        for name in names
+        if name in values and values[name] != defaults.get(name)
+    }

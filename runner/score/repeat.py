@@ -1,0 +1,305 @@
+"""Repeats a recorded scoring: its settings, its inputs, the log up to its event."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from pydantic import BaseModel
+
+from runner.errors import DatasetError, RunnerError, UsageError
+from runner.job import InputFile, Job
+from runner.registry import load_job
+from runner.score.render import OPERATIONS, operations_json, write_reports
+from runner.score.scoring import (
+    Scoring,
+    names,
+    put_back,
+    replayed,
+    reported,
+    write_files,
+)
+from runner.workload import as_json, input_hashes, validated
+from store.database import open_reader
+from store.events import Input, RunStarted, ScoringRecorded
+from store.query import parse_query
+from store.read.status import run_started, scorings, status
+from store.read.tasks import changed_tasks, parts
+from store.read.usage import usage_counts
+from store.runs import RunFolder
+from store.time_travel import LogPrefix, moment_of
+
+
+def chosen(
+    run_id: str, made: Sequence[ScoringRecorded], number: int | None
+) -> ScoringRecorded:
+    """The scoring of that number; without one, the newest.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not made:
+        raise UsageError(
+            f"Run {run_id} has no scoring; make one with: siftlog score {run_id}"
+        )
+    by_number = {each.number: each for each in made}
+    if number is None:
+        return made[-1]
+    if number not in by_number:
+        raise UsageError(
+            f"Run {run_id} has no scoring {number}; its newest is {len(made)}."
+        )
+    return by_number[number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringBasis:
+    """What a scoring goes by, the code aside."""
+
+    settings: Mapping[str, Any]  #: plain values, defaults included
+    inputs: tuple[Input, ...]
+    seq: int  #: the log's last event that is read
+
+    def is_like(self, other: ScoringBasis) -> bool:
+        """Whether settings and the content of inputs are equal, wherever they lie."""
+        mine, theirs = (
+            [(given.setting, given.sha256) for given in each.inputs]
+            for each in (self, other)
+        )
+        placed = {setting for setting, _ in mine}
+        return mine == theirs and all(
+            self.settings.get(name) == other.settings.get(name)
+            for name in {*self.settings, *other.settings} - placed
+        )
+
+    @classmethod
+    def of(cls, job: Job, recorded: ScoringRecorded) -> Self:
+        """That of a recorded scoring; settings that came later have their default.
+
+        Raises:
+            UsageError: the job has not all of its settings any more.
+        """
+        settings = validated(job, json.loads(recorded.settings))
+        return cls(
+            settings=json.loads(as_json(settings)),
+            inputs=tuple(recorded.inputs),
+            seq=recorded.seq,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescorer:
+    """Scores one run as often as wanted, while it is open; nothing is recorded."""
+
+    folder: RunFolder
+    job: Job
+    started: RunStarted
+    reader: sqlite3.Connection
+    scratch: Path  #: for inputs that are taken from the log
+    _opened: ExitStack
+    _found: dict[Input, Path] = field(default_factory=dict, init=False)
+    _readers: dict[int, sqlite3.Connection] = field(default_factory=dict, init=False)
+
+    def scorings(self) -> list[ScoringRecorded]:
+        """All that were recorded, oldest first."""
+        return scorings(self.reader)
+
+    def recorded(self, number: int | None = None) -> ScoringRecorded:
+        """The scoring of that number; the newest where none is named.
+
+        Raises:
+            UsageError: the run has none.
+        """
+        return chosen(self.folder.run_id, self.scorings(), number)
+
+    def repeated(self, recorded: ScoringRecorded) -> Scoring:
+        """A recorded scoring, made again by the code of today.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it.
+            UsageError: the job has not all of its settings any more.
+        """
+        return self.scored(ScoringBasis.of(self.job, recorded))
+
+    def scored(self, basis: ScoringBasis) -> Scoring:
+        """What the run comes to by *basis*.
+
+        Its details may be read while this is open.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it;
+                or settings and inputs do not fit one another.
+            UsageError: the settings do not fit one another.
+        """
+        settings = self.placed(basis)
+        reader = self._reader(basis.seq)
+        return replayed(self.job, reader, settings, list(basis.inputs), upto=basis.seq)
+
+    def placed(self, basis: ScoringBasis) -> BaseModel:
+        """The settings of *basis*, naming files that hold what its inputs held.
+
+        Raises:
+            DatasetError: an input is not what it was, and the log does not keep it.
+            UsageError: the settings do not fit one another.
+        """
+        values = dict(basis.settings)
+        for given in basis.inputs:
+            place = str(self._place(basis, given))
+            if place != given.path:
+                values |= _renamed(values, given, place)
+        return validated(self.job, values)
+
+    def stored(self, recorded: ScoringRecorded) -> bytes | None:
+        """`scorecard.json` of a scoring as it was; None: it is nowhere any more."""
+        key = bytes.fromhex(recorded.digest)
+        if found := parts(self.reader, [key]):
+            return found[key]
+        # scorings that were recorded before logs kept them
+        file = self.folder.scores / str(recorded.number) / "scorecard.json"
+        content = file.read_bytes() if file.exists() else b""
+        return content if hashlib.sha256(content).digest() == key else None
+
+    def is_still_after(self, seq: int) -> bool:
+        """Whether no answer has come, gone or been asked again since that event."""
+        return not changed_tasks(self.reader, parse_query(""), seq, 1)
+
+    def _reader(self, seq: int) -> sqlite3.Connection:
+        """The log as it was after that event."""
+        if self.is_still_after(seq):
+            return self.reader
+        if seq not in self._readers:
+            prefix = self._opened.enter_context(LogPrefix(self.folder.log))
+            prefix.move_to(moment_of(self.reader, seq))
+            self._readers[seq] = self._opened.enter_context(prefix.open_reader())
+        return self._readers[seq]
+
+    def _place(self, basis: ScoringBasis, given: Input) -> Path:
+        """Where the content of an input lies."""
+        if given not in self._found:
+            if self._is_there(basis, given):
+                self._found[given] = Path(given.path)
+            elif given.kept:
+                place = self.scratch / str(len(self._found))
+                place.mkdir()
+                self._found[given] = put_back(self.reader, given, place)
+            else:
+                raise DatasetError(
+                    f"{given.path} ({given.setting}) is not the file that the scoring "
+                    "read, and the log does not keep it: put the old one back."
+                )
+        return self._found[given]
+
+    def _is_there(self, basis: ScoringBasis, given: Input) -> bool:
+        """Whether the file or folder still is what it was; the job may say by what."""
+        if not Path(given.path).exists():
+            return False
+        bytewise = InputFile(setting=given.setting, path=Path(given.path))
+        files = {
+            (file.setting, file.path): file
+            for file in self.job.inputs(validated(self.job, basis.settings))
+        }
+        file = files.get((bytewise.setting, bytewise.path), bytewise)
+        return input_hashes([file])[0].sha256 == given.sha256
+
+
+@contextmanager
+def rescorer(folder: RunFolder) -> Iterator[Rescorer]:
+    """Open a run for scoring it again.
+
+    Raises:
+        UsageError: the run's job is not installed.
+    """
+    with ExitStack() as opened:
+        reader = opened.enter_context(open_reader(folder.log))
+        scratch = opened.enter_context(TemporaryDirectory(prefix="siftlog-"))
+        started = run_started(reader)
+        yield Rescorer(
+            folder=folder,
+            job=load_job(started.job),
+            started=started,
+            reader=reader,
+            scratch=Path(scratch),
+            _opened=opened,
+        )
+
+
+def _renamed(
+    values: Mapping[str, object], given: Input, place: str
+) -> dict[str, object]:
+    """The settings that name an input, naming another place instead.
+
+    Raises:
+        DatasetError: none does: it is a part of a folder that a setting names.
+    """
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        if value == given.path:
+            found[name] = place
+        elif isinstance(value, list) and given.path in value:
+            found[name] = [place if each == given.path else each for each in value]
+    if not found:
+        raise _changed(given)
+    return found
+
+
+def _changed(given: Input) -> DatasetError:
+    return DatasetError(
+        f"{given.path} ({given.setting}) is not the file that the scoring read, and "
+        "what the log keeps of it cannot stand in its place: put the old one back."
+    )
+
+
+def redraw(folder: RunFolder, recorded: ScoringRecorded) -> Path:
+    """Write the reports of a scoring again; all of its folder where that is gone.
+
+    Args:
+        folder: of the run.
+        recorded: the scoring.
+
+    Returns:
+        The scoring's folder.
+
+    Raises:
+        DatasetError: an input is not what it was, and the log does not keep it.
+        RunnerError: the replay gives other numbers than the scoring had, which its
+            folder must not be mixed with.
+    """
+    target = folder.scores / str(recorded.number)
+    with rescorer(folder) as run:
+        reader = run.reader
+        made = run.repeated(recorded)
+        if made.digest != recorded.digest:
+            raise RunnerError(
+                f"Scoring {recorded.number} of {folder.run_id} cannot be drawn again: "
+                "the code has changed since, and a replay gives other numbers; "
+                f"siftlog score {folder.run_id} makes a new scoring."
+            )
+        # the run may have gone on since: how it stood then, the folder knows
+        course = target / OPERATIONS
+        operations = (
+            course.read_bytes()
+            if course.exists()
+            else operations_json(status(reader), usage_counts(reader), made.scorecard)
+        )
+        folder.scores.mkdir(exist_ok=True)
+        with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
+            draft = Path(drafts) / "draft"
+            write_files(draft, made.scorecard, made.content, operations)
+            before = set(names(draft))
+            settings = validated(run.job, json.loads(recorded.settings))
+            told = reported(run.job, run.started, settings, made, recorded.inputs)
+            write_reports(draft, told)
+            if not target.exists():
+                draft.replace(target)
+                return target
+            for name in sorted({*names(draft)} - before):
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                (draft / name).replace(target / name)
+    return target

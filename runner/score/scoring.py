@@ -1,0 +1,484 @@
+"""Scores a run: replays the answers, asks the job, writes what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TextIO, assert_never
+
+from pydantic import BaseModel
+
+from runner.job import Answer, Job, calling, parser_faults
+from runner.plan import answer_of
+from runner.run.folder import owner
+from runner.score.render import (
+    METRICS,
+    OPERATIONS,
+    ReportSource,
+    changes,
+    csv_writer,
+    metrics_table,
+    operations_json,
+    scorecard_json,
+    write_reports,
+)
+from runner.scorecard import (
+    Finding,
+    HistoryEntry,
+    Scorecard,
+    StreamedLine,
+    StreamedRow,
+    Verdict,
+)
+from runner.workload import (
+    as_json,
+    code_hash,
+    files_of,
+    input_hashes,
+    listed,
+    resolve,
+    validated,
+)
+from store.clock import Clock
+from store.database import open_reader
+from store.errors import CorruptLog
+from store.events import Blob, Entry, Input, RunResumed, RunStarted, ScoringRecorded
+from store.log.sqlite import SqliteLog
+from store.read.status import Status, run_started, scorings, status
+from store.read.tasks import events, parts
+from store.read.usage import usage_counts
+from store.results import Milestone, parts_payload
+from store.runs import RunFolder
+from store.scoring import StoredVerdict, families, write_verdicts
+from store.tables import last_seq
+
+LIMIT = 8 << 20
+"""Bytes of the largest file, or folder, that is kept: gold, rubrics and aliases are
+smaller, a corpus is not."""
+
+
+def keep(inputs: Iterable[Input]) -> tuple[list[Input], tuple[Blob, ...]]:
+    """The inputs as they are recorded, and the parts that hold the small ones.
+
+    One that counts by what it says and not by its bytes is not kept, nor is one that
+    has changed since its hash was taken.
+    """
+    noted: list[Input] = []
+    blobs: dict[bytes, Blob] = {}
+    for given in inputs:
+        form, found = _contents(Path(given.path))
+        if found and found[0].sha256.hex() == given.sha256:
+            blobs |= {blob.sha256: blob for blob in found}
+            noted.append(replace(given, kept=form))
+        else:
+            noted.append(given)
+    return noted, tuple(blobs.values())
+
+
+def _contents(path: Path) -> tuple[str, list[Blob]]:
+    """The parts of a file or folder, that of its hash first; none if it is large."""
+    files = files_of(path) if path.is_dir() else [path]
+    if sum(file.stat().st_size for file in files) > LIMIT:
+        return "", []
+    blobs = [_blob(file.read_bytes()) for file in files]
+    if not path.is_dir():
+        return "file", blobs
+    names = [file.relative_to(path).as_posix() for file in files]
+    if any("\n" in name for name in names):
+        return "", []  # a line of the list would not tell it from two files
+    hashes = (blob.sha256.hex() for blob in blobs)
+    return "folder", [_blob(listed(zip(names, hashes, strict=True))), *blobs]
+
+
+def _blob(data: bytes) -> Blob:
+    return Blob(sha256=hashlib.sha256(data).digest(), data=data)
+
+
+def put_back(conn: sqlite3.Connection, given: Input, place: Path) -> Path:
+    """Write an input that the log keeps into the empty folder *place*.
+
+    Returns:
+        Where it is now, under the name that it had.
+
+    Raises:
+        CorruptLog: the log does not hold what its event says.
+    """
+    target = place / (Path(given.path).name or "input")
+    whole = _part(conn, given.sha256)
+    if given.kept == "file":
+        target.write_bytes(whole)
+        return target
+    target.mkdir()
+    for line in whole.decode().split("\n")[:-1]:
+        name, _, sha256 = line.partition("\0")
+        file = target / name
+        if not file.resolve().is_relative_to(target.resolve()):
+            raise CorruptLog(
+                f"the log keeps a file {name!r} that would lie outside of its folder; "
+                "see 'siftlog verify'"
+            )
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(_part(conn, sha256))
+    return target
+
+
+def _part(conn: sqlite3.Connection, sha256: str) -> bytes:
+    found = parts(conn, [bytes.fromhex(sha256)])
+    if not found:
+        raise CorruptLog(
+            f"the input part {sha256} is missing: see 'siftlog verify', then restore a "
+            "copy of the run's folder"
+        )
+    (data,) = found.values()
+    return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogAnswers:
+    """A run's answers up to one event, over a read-only connection."""
+
+    connection: sqlite3.Connection
+    upto_seq: int
+    models: tuple[str, ...]
+    replicates: int
+    imported: bool
+
+    def families(self) -> Iterator[tuple[Answer, ...]]:
+        """Each first-stage answer with all that descend from it."""
+        family: list[Answer] = []
+        root = 0
+        for row, stored in families(self.connection, self.upto_seq):
+            if family and row.root != root:
+                yield tuple(family)
+                family = []
+            root = row.root
+            family.append(answer_of(row, stored))
+        if family:
+            yield tuple(family)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """A scoring that was made."""
+
+    number: int | None  #: None: not recorded
+    job: str
+    # asyncio prints what its main task returned, and all data hang on a scorecard
+    scorecard: Scorecard = field(repr=False)
+    content: bytes = field(repr=False)  #: of scorecard.json
+    artifacts: tuple[str, ...]  #: file names in the scoring's folder
+    folder: Path | None
+    is_partial: bool  #: the run is unfinished
+    inputs: tuple[Input, ...]  #: that it read, by content
+    changed_inputs: tuple[str, ...]  #: settings whose files are not the run's
+    seq: int  #: the log's last event that was read
+    ended: int  #: tasks that came to an end by then, or while it was read
+    parser_faults: tuple[str, ...] = ()
+    """Class and line of what parsers raised; those replies counted as unparsed."""
+    findings: tuple[Finding, ...] = ()
+    """Of the reports, such as a figure that could not be drawn."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of scorecard.json."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def effective_settings(
+    job: Job, folder: RunFolder, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The settings that the run last went on with, under those that were typed."""
+    with open_reader(folder.log) as reader:
+        return settings_in(job, reader, typed)
+
+
+def settings_in(
+    job: Job, reader: sqlite3.Connection, typed: Mapping[str, Sequence[str]]
+) -> BaseModel:
+    """The settings that a log last went on with, under those that were typed.
+
+    A changed profile brings its whole bundle: what the run had recorded for settings
+    that nobody typed does not stand in its way.
+    """
+    before = json.loads(_last_settings(reader))
+    if "profile" in typed:
+        defaults = validated(job, {"profile": before.get("profile", "siftlog")})
+        plain = defaults.model_dump(mode="json")
+        before = {k: v for k, v in before.items() if plain.get(k) != v}
+    return resolve(job, typed=typed, environment={}, file=before)
+
+
+def _last_settings(reader: sqlite3.Connection) -> str:
+    latest = run_started(reader).settings
+    for recorded in events(reader, limit=1_000_000, kinds=["run_resumed"]):
+        if isinstance(recorded.event, RunResumed):
+            latest = recorded.event.settings
+    return latest
+
+
+def answers(reader: sqlite3.Connection, first: RunStarted, upto: int) -> LogAnswers:
+    """A run's answers up to one event."""
+    return LogAnswers(
+        connection=reader,
+        upto_seq=upto,
+        models=tuple(first.models["subject"]),
+        replicates=first.replicates,
+        imported=first.imported,
+    )
+
+
+async def score_run(
+    job: Job,
+    folder: RunFolder,
+    settings: BaseModel,
+    *,
+    clock: Clock,
+    record: bool,
+    report: bool = True,
+) -> Scoring:
+    """Score a run as it stands; write and record it unless told not to.
+
+    While another process writes the run, its finished part is scored and nothing is
+    recorded.
+
+    Args:
+        job: whose run it is.
+        folder: of the run.
+        settings: under which to score.
+        clock: tells when the scoring was recorded.
+        record: whether to write files and an event.
+        report: whether the files include reports, which take seconds to draw.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+        LogBusy: another process took the run up meanwhile; nothing was recorded.
+    """
+    inputs = input_hashes(job.inputs(settings))
+    may_record = record and not folder.is_alive()
+    with open_reader(folder.log) as reader:
+        upto = last_seq(reader)
+        result = replayed(job, reader, settings, inputs, upto=upto)
+        if not may_record:
+            return result
+        state = status(reader)
+        operations = operations_json(state, usage_counts(reader), result.scorecard)
+        folder.scores.mkdir(exist_ok=True)
+        with TemporaryDirectory(prefix=".", dir=folder.scores) as drafts:
+            draft = Path(drafts) / "draft"
+            write_files(draft, result.scorecard, result.content, operations)
+            if report:
+                first = run_started(reader)
+                told = reported(job, first, settings, result, inputs)
+                result = replace(result, findings=write_reports(draft, told))
+            async with await SqliteLog.open(
+                folder.log, clock=clock, owner=owner()
+            ) as log:
+                # counted by the log's writer: no two scorings get the same number
+                number = len(scorings(reader)) + 1
+                target = folder.scores / str(number)
+                shutil.rmtree(target, ignore_errors=True)
+                draft.replace(target)
+                card, kept = result.scorecard, result.scorecard.kept
+                noted, blobs = keep(inputs)
+                recorded = ScoringRecorded(
+                    number=number,
+                    job_version=job.version,
+                    code_sha256=code_hash(job),
+                    settings=as_json(settings),
+                    inputs=noted,
+                    seq=upto,
+                    digest=result.digest,
+                    milestone=_milestone(kept, result, state) if kept else None,
+                    definitions=definitions(card),
+                    headline=card.headline,
+                    reached=reached(card),
+                )
+                payload = parts_payload(kept.parts) if kept else None
+                whole = Blob(sha256=bytes.fromhex(result.digest), data=result.content)
+                await log.append(
+                    Entry(event=recorded, payload=payload, blobs=(whole, *blobs))
+                )
+    return replace(result, number=number, artifacts=names(target), folder=target)
+
+
+def replayed(
+    job: Job,
+    reader: sqlite3.Connection,
+    settings: BaseModel,
+    inputs: list[Input],
+    *,
+    upto: int,
+) -> Scoring:
+    """What a run's answers up to one event come to; nothing is written.
+
+    Raises:
+        DatasetError: an input file is missing or wrong.
+    """
+    first = run_started(reader)
+    state = status(reader)
+    with calling(job, "score"), parser_faults() as faults:
+        card = job.score(job.load(settings), answers(reader, first, upto))
+    return Scoring(
+        number=None,
+        job=job.name,
+        scorecard=card,
+        content=scorecard_json(job, card),
+        artifacts=(),
+        folder=None,
+        is_partial=state.tasks.open > 0 or not state.planning_exhausted,
+        inputs=tuple(inputs),
+        changed_inputs=_changed(first.inputs, inputs),
+        seq=upto,
+        ended=state.tasks.completed + state.tasks.failed,
+        parser_faults=tuple(faults),
+    )
+
+
+def definitions(card: Scorecard) -> str:
+    """SHA-256 over what the metrics of a scorecard mean, model by model."""
+    lines = (
+        f"{model}\0{metric.path}\0{metric.definition}\n"
+        for model, metrics in card.models.items()
+        for metric in metrics
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def reached(card: Scorecard) -> dict[str, float | None]:
+    """The value of the headline metric, by model; none where there is no headline."""
+    return {
+        model: metric.value
+        for model, metrics in card.models.items()
+        for metric in metrics
+        if metric.path == card.headline
+    }
+
+
+def _milestone(kept: HistoryEntry, made: Scoring, state: Status) -> Milestone:
+    """What is remembered, with what only the run knows."""
+    cost = {} if state.cost_usd is None else state.model_cost_usd
+    return replace(
+        kept.milestone,
+        partial=kept.milestone.partial or made.is_partial,
+        cost_usd={
+            model: cost[model] for model in kept.milestone.standings if model in cost
+        },
+    )
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """The files of a scoring, those in folders of it included."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
+
+
+def reported(
+    job: Job,
+    first: RunStarted,
+    settings: BaseModel,
+    made: Scoring,
+    inputs: Sequence[Input],
+) -> ReportSource:
+    """What reports say of a scoring."""
+    return ReportSource(
+        job=job.name,
+        job_version=job.version,
+        run_id=first.run_id,
+        scorecard=made.scorecard,
+        digest=made.digest,
+        inputs=tuple(inputs),
+        changes=changes(job, settings, tuple(made.scorecard.settings)),
+        is_imported=first.imported,
+        changed_inputs=made.changed_inputs,
+    )
+
+
+def _changed(before: list[Input], now: list[Input]) -> tuple[str, ...]:
+    known = {i.setting: i.sha256 for i in before}
+    return tuple(i.setting for i in now if known.get(i.setting, i.sha256) != i.sha256)
+
+
+def write_files(
+    draft: Path, card: Scorecard, content: bytes, operations: bytes
+) -> None:
+    """Write all files of a scoring but its reports into a new folder."""
+    draft.mkdir()
+    (draft / "scorecard.json").write_bytes(content)
+    (draft / OPERATIONS).write_bytes(operations)
+    write_verdicts(draft / "verdicts.db", _write_files(draft, card))
+
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*/){0,2}[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def _inside(name: str) -> str:
+    """A file's name, which a job may put into a folder, or a folder of a folder.
+
+    Raises:
+        ValueError: where it could lead elsewhere.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a scoring's file.")
+    return name
+
+
+def _created(draft: Path, name: str) -> TextIO:
+    path = draft / _inside(name)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    return path.open("w", encoding="utf-8", newline="")
+
+
+def _write_files(draft: Path, card: Scorecard) -> Iterator[StoredVerdict]:
+    """Write tables and artifacts in one pass over the details; yield the verdicts.
+
+    An artifact of JSON lines without any has no file, as in exports: an empty file has
+    no columns, and readers such as polars refuse it.
+    """
+    with ExitStack() as stack:
+
+        def opened(name: str) -> TextIO:
+            return stack.enter_context(_created(draft, name))
+
+        every = list(card.tables)
+        if not any(table.name == METRICS for table in every):
+            every.append(metrics_table(card))
+        tables = {t.name: csv_writer(opened(f"{t.name}.csv")) for t in every}
+        for table in every:
+            for cells in (table.columns, *table.rows):
+                tables[table.name](cells)
+        artifacts = {a.name: opened(a.name).write for a in card.artifacts if not a.text}
+        # closed at once: there may be more of them than files can be open
+        for whole in (a for a in card.artifacts if a.text):
+            with _created(draft, whole.name) as file:
+                file.write(whole.text)
+        for detail in card.details:
+            match detail:
+                case StreamedRow():
+                    tables[detail.table](detail.cells)
+                case StreamedLine():
+                    artifacts[detail.artifact](detail.text)
+                case Verdict():
+                    yield StoredVerdict(
+                        task=detail.task,
+                        value=detail.value,
+                        expected=detail.expected,
+                        correct=detail.correct,
+                        rule=detail.rule,
+                    )
+                case _:
+                    assert_never(detail)
+    _drop_empty(draft / artifact.name for artifact in card.artifacts)
+
+
+def _drop_empty(artifacts: Iterable[Path]) -> None:
+    for path in artifacts:
+        if path.suffix == ".jsonl" and not path.stat().st_size:
+            path.unlink()

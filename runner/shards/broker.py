@@ -1,0 +1,439 @@
+"""Lends one run's limits and money to its shards, and serves them over a socket.
+
+`Broker` is sans-IO: `hear` takes what a shard says with the time it was heard, `step`
+gives what is to be said to whom, and when to look again. `BrokerServer` has a task for
+each connection, and one that looks at the clock.
+
+Whoever does not know the token learns nothing and is let go; so is whoever says what
+makes no sense, or does not read what is said to it. None of that disturbs the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import assert_never
+
+from runner.engine.background import run_alongside
+from runner.limits.limiter import Limits
+from runner.shards.lease_pools import (
+    CreditPool,
+    MemberProcess,
+    Membership,
+    MoneyPool,
+    ProcessRecord,
+)
+from runner.shards.lease_protocol import (
+    LIFE_S,
+    LONGEST_LINE,
+    TTL_S,
+    BrokerMessage,
+    BudgetRaised,
+    ControlLine,
+    CreditLease,
+    EndpointPaused,
+    Goodbye,
+    HeaderLimitSeen,
+    Hello,
+    LeaseRenewed,
+    MoneyExhausted,
+    MoneyLease,
+    MoneyShort,
+    RenewLease,
+    RequestCredit,
+    RequestMoney,
+    ReturnCredit,
+    ReturnMoney,
+    ShardMessage,
+    ShardRefused,
+    Welcome,
+    decode_from_shard,
+    encode_messages_line,
+)
+from store.clock import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStep:
+    """What is to be said now."""
+
+    say: Mapping[str, list[BrokerMessage]]  #: by process
+    wake_at: float | None  #: look again then, at the latest; None: when told something
+
+
+class Broker:
+    """Everything that the shards of one run share."""
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        limits: Mapping[str, Limits],
+        budget_pico: int | None = None,
+        spent_pico: int = 0,
+        ttl_s: float = TTL_S,
+    ) -> None:
+        """Nobody is at work yet, and nothing may be sent at once.
+
+        Args:
+            run_id: whose shards it serves.
+            limits: what a person set for all of them together, by model.
+            budget_pico: what they may spend, earlier processes included; None: there
+                is no budget.
+            spent_pico: what earlier processes have spent, or may have.
+            ttl_s: for how long a shard may be silent.
+        """
+        self._limits = dict(limits)
+        self._purse = (
+            None if budget_pico is None else MoneyPool(budget_pico, spent_pico)
+        )
+        self._was_short = False
+        self._ttl_s = ttl_s
+        self._roll = Membership(run_id, ttl_s)
+        self._pools: dict[tuple[str, str], CreditPool] = {}
+        self._paused: dict[str, float] = {}  #: until when, by endpoint
+        self._lines: list[bytes] = []
+        self._say: dict[str, list[BrokerMessage]] = {}
+
+    # -- what shards say ---------------------------------------------------------
+
+    def join(self, hello: Hello, now: float) -> ShardRefused | None:
+        """Take a shard in; why not, if not."""
+        refused = self._roll.join(hello, now)
+        if refused is not None:
+            return refused
+        for process in self._roll.before(hello):
+            self._forget(process)
+        if self._purse is not None:
+            self._purse.join(hello)
+        self._tell(
+            hello.process,
+            Welcome(now=now, ttl_s=self._ttl_s),
+            *(ControlLine(line=line) for line in self._lines),
+        )
+        if self._was_short:
+            self._tell(hello.process, MoneyShort(is_short=True))
+        return None
+
+    def hear(self, process: str, message: ShardMessage, now: float) -> None:
+        """A shard that was taken in says something."""
+        member = self._roll.get(process)
+        if member is None:
+            return  # its end is known; what it says comes late
+        self._roll.heard(member, now)
+        match message:
+            case Hello():
+                pass  # it is here already
+            case RenewLease():
+                self._renew(process, member, message, now)
+            case RequestCredit() | ReturnCredit() | HeaderLimitSeen():
+                self._hear_of_limits(process, member, message, now)
+            case EndpointPaused():
+                self._cool(process, message, now)
+            case RequestMoney() | ReturnMoney():
+                self._hear_of_money(process, member, message)
+            case Goodbye():
+                self._forget(process)
+                if self._purse is not None:
+                    self._purse.closed(process, message.spent_pico)
+            case _:
+                assert_never(message)
+
+    def _renew(
+        self, process: str, member: MemberProcess, renew: RenewLease, now: float
+    ) -> None:
+        member.figures = renew.figures
+        if self._purse is not None:
+            self._purse.spent(process, renew.figures.spent_pico)
+        if member.is_alive and member.is_renewed:
+            self._tell(process, LeaseRenewed(now=now))
+
+    def _hear_of_limits(
+        self,
+        process: str,
+        member: MemberProcess,
+        message: RequestCredit | ReturnCredit | HeaderLimitSeen,
+        now: float,
+    ) -> None:
+        key = message.endpoint, message.model
+        if key not in self._pools:
+            self._pools[key] = CreditPool(self._limits.get(message.model), now)
+        pool = self._pools[key]
+        match message:
+            case ReturnCredit():
+                pool.back(message.requests, message.tokens)
+            case HeaderLimitSeen():
+                pool.told(message, now)
+            case RequestCredit():
+                if member.is_alive:
+                    pool.ask(process, message)
+
+    def _hear_of_money(
+        self, process: str, member: MemberProcess, message: RequestMoney | ReturnMoney
+    ) -> None:
+        if self._purse is None:
+            return
+        if isinstance(message, ReturnMoney):
+            self._purse.back(process, message.back_pico, message.spent_pico)
+        elif member.is_alive:
+            pico = self._purse.ask(process, message)
+            if pico is not None:
+                self._tell(process, MoneyLease(pico=pico))
+
+    def _cool(self, process: str, waits: EndpointPaused, now: float) -> None:
+        """Have everybody leave an endpoint alone, as one of them was asked to."""
+        until = now + waits.for_s
+        if until <= self._paused.get(waits.endpoint, now):
+            return
+        self._paused[waits.endpoint] = until
+        for other in self._roll.alive(but=process):
+            self._tell(other, waits)
+
+    def _tell(self, process: str, *messages: BrokerMessage) -> None:
+        self._say.setdefault(process, []).extend(messages)
+
+    def _forget(self, process: str) -> None:
+        """A process has ended."""
+        self._roll.forget(process)
+        for pool in self._pools.values():
+            pool.forget(process)
+
+    # -- what the driver says ----------------------------------------------------
+
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL."""
+        self._roll.revoke(shard)
+
+    def relay(self, line: bytes) -> None:
+        """Have a line written to every shard's control file, later ones' too."""
+        self._lines.append(line)
+        for process in self._roll.alive():
+            self._tell(process, ControlLine(line=line))
+
+    def set_limits(self, model: str, limits: Limits, now: float) -> None:
+        """Go by other limits of a person's from now on."""
+        self._limits[model] = limits
+        for (_, of_model), pool in self._pools.items():
+            if of_model == model:
+                pool.set(limits, now)
+
+    def add_budget(self, pico: int) -> None:
+        """Raise the budget; without one there is nothing to raise."""
+        if self._purse is None:
+            return
+        self._purse.add(pico)
+        for process in self._roll.alive():
+            self._tell(process, BudgetRaised())
+
+    # -- what to do --------------------------------------------------------------
+
+    def step(self, now: float) -> BrokerStep:
+        """What is to be said at *now*."""
+        self._notice_silence(now)
+        for (endpoint, model), pool in self._pools.items():
+            for part in pool.lend(now, self._paused.get(endpoint, now)):
+                self._tell(
+                    part.process,
+                    CreditLease(
+                        endpoint=endpoint,
+                        model=model,
+                        requests=part.requests,
+                        tokens=part.tokens,
+                        until=now + LIFE_S,
+                    ),
+                )
+        if self._purse is not None:
+            self._lend_money(self._purse)
+        say, self._say = self._say, {}
+        wakes = [pool.due for pool in self._pools.values() if pool.due is not None]
+        if (silent_at := self._roll.next_silent_at) is not None:
+            wakes.append(silent_at)
+        return BrokerStep(say=say, wake_at=min(wakes, default=None))
+
+    def _notice_silence(self, now: float) -> None:
+        for process in self._roll.falls_silent(now):
+            for pool in self._pools.values():
+                pool.forget(process)
+            if self._purse is not None:
+                self._purse.lost(process)
+
+    def _lend_money(self, purse: MoneyPool) -> None:
+        for loan in purse.lend():
+            answer = (
+                MoneyLease(pico=loan.pico)
+                if loan.pico is not None
+                else MoneyExhausted(
+                    cap_pico=purse.cap_pico, taken_pico=purse.taken_pico
+                )
+            )
+            self._tell(loan.process, answer)
+        if purse.is_short != self._was_short:
+            self._was_short = purse.is_short
+            for process in self._roll.alive():
+                self._tell(process, MoneyShort(is_short=self._was_short))
+
+    # -- where it stands -----------------------------------------------------------
+
+    def seen(self, now: float) -> tuple[ProcessRecord, ...]:
+        """Every process that is at work or fell silent, in the order of coming."""
+        return self._roll.seen(now)
+
+
+HELLO_S = 10.0
+"""For what is said first; a whole job array may come at once."""
+MOST_UNREAD = 4 * 1024 * 1024
+"""Bytes that wait for a shard to read them: one that is stopped reads nothing."""
+
+
+class BrokerServer:
+    """Lends to shards that connect; the driver's side of `runner.leasing`.
+
+    Made by `serving`. Everything the driver wants to know or to have done goes through
+    here, so that it is said to the shards at once.
+    """
+
+    def __init__(self, broker: Broker, *, token: str, clock: Clock) -> None:
+        """Nobody is connected; use `serving`."""
+        self._broker = broker
+        self._token = token.encode()
+        self._clock = clock
+        self._connected: dict[str, asyncio.StreamWriter] = {}
+        self._attending: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
+        self._wake = asyncio.Event()
+        self.address = ""  #: HOST:PORT, as `run --broker` takes it
+
+    # -- for the driver ----------------------------------------------------------
+
+    def seen(self) -> tuple[ProcessRecord, ...]:
+        """Every process that is at work or fell silent, in the order of coming."""
+        return self._broker.seen(self._clock.monotonic())
+
+    def revoke(self, shard: str) -> None:
+        """Have the processes of a shard, i/n, stop by themselves within a TTL.
+
+        For one that nobody can reach: it may be at work, and renew its lease.
+        """
+        self._broker.revoke(shard)
+
+    def relay(self, line: bytes) -> None:
+        """Have a line written to every shard's control file, later shards' too."""
+        self._broker.relay(line)
+        self._step()
+
+    def set_limits(self, model: str, limits: Limits) -> None:
+        """Go by other limits of a person's from now on, for all shards together."""
+        self._broker.set_limits(model, limits, self._clock.monotonic())
+        self._step()
+
+    def add_budget(self, pico: int) -> None:
+        """Raise the budget of all shards together."""
+        self._broker.add_budget(pico)
+        self._step()
+
+    # -- the sockets -------------------------------------------------------------
+
+    async def watch(self) -> None:
+        """Lend what becomes free with time, until cancelled."""
+        while True:
+            self._wake.clear()
+            wake_at = self._step()
+            delay = None if wake_at is None else wake_at - self._clock.monotonic()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._wake.wait()
+
+    async def attend(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Listen to one connection until it ends."""
+        name = None
+        self._attending[writer] = asyncio.current_task()
+        try:
+            async with asyncio.timeout(HELLO_S):
+                name = await self._greet(reader, writer)
+            while name is not None and (line := await reader.readline()):
+                for message in decode_from_shard(line):
+                    self._broker.hear(name, message, self._clock.monotonic())
+                self._wake.set()
+        except (OSError, ValueError, TimeoutError):
+            pass  # it is gone, or makes no sense; its lease ends by itself
+        finally:
+            if name is not None and self._connected.get(name) is writer:
+                del self._connected[name]
+            del self._attending[writer]
+            writer.close()
+
+    async def hang_up(self) -> None:
+        """End every connection."""
+        tasks = [task for task in self._attending.values() if task is not None]
+        for writer in self._attending:
+            writer.transport.abort()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _greet(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> str | None:
+        """Take in whoever knows the token; its name."""
+        first = decode_from_shard(await reader.readline())
+        if not first or not isinstance(first[0], Hello):
+            return None
+        hello = first[0]
+        if not hmac.compare_digest(hello.token.encode(), self._token):
+            return None
+        refused = self._broker.join(hello, self._clock.monotonic())
+        if refused is not None:
+            writer.write(encode_messages_line([refused]))
+            await writer.drain()
+            return None
+        self._connected[hello.process] = writer
+        self._wake.set()
+        return hello.process
+
+    def _step(self) -> float | None:
+        """Say what is to be said; when to look again."""
+        step = self._broker.step(self._clock.monotonic())
+        for name, messages in step.say.items():
+            self._say(name, messages)
+        return step.wake_at
+
+    def _say(self, name: str, messages: list[BrokerMessage]) -> None:
+        """To whoever is away: nothing; it asks again when it is back."""
+        writer = self._connected.get(name)
+        if writer is None or writer.is_closing():
+            return
+        if writer.transport.get_write_buffer_size() > MOST_UNREAD:
+            writer.transport.abort()
+            return
+        writer.write(encode_messages_line(messages))
+
+
+@asynccontextmanager
+async def serve_broker(
+    broker: Broker, *, token: str, clock: Clock, host: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[BrokerServer]:
+    """Serve *broker* while the body runs.
+
+    Args:
+        broker: what is lent.
+        token: what every shard has to know.
+        clock: the time of leases.
+        host: the address that shards reach this machine by.
+        port: 0: any that is free.
+
+    Raises:
+        OSError: the address cannot be listened on.
+    """
+    server = BrokerServer(broker, token=token, clock=clock)
+    socket = await asyncio.start_server(server.attend, host, port, limit=LONGEST_LINE)
+    server.address = f"{host}:{socket.sockets[0].getsockname()[1]}"
+    async with run_alongside(server.watch()):
+        try:
+            yield server
+        finally:
+            socket.close()
+            await server.hang_up()
+            await socket.wait_closed()

@@ -1,0 +1,426 @@
+"""Spends a shard's share of the limits and of the budget; sans-IO.
+
+Stands where a process by itself has buckets that refill with time. Here credit comes
+in leases, and what is not used within a lease's life goes back. What is asked for is
+twice what was used since the last lease, or as much if some of it went back; and where
+leases are used fast, the next is asked for when one is half used.
+
+A `Budget` whose cap is what the broker has lent so far. Where there is no room for a
+call it asks for more, and only the broker's word that there never will be any ends a
+shard: money that others hold may come back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Literal, assert_never
+
+from runner.limits.rate_limits import Quota
+from runner.money.budget import Budget, BudgetStatistics
+from runner.shards.lease_protocol import (
+    BudgetRaised,
+    CreditLease,
+    HeaderLimitSeen,
+    LeaseMessage,
+    MoneyExhausted,
+    MoneyLease,
+    MoneyShort,
+    RequestCredit,
+    RequestMoney,
+    ReturnCredit,
+    ReturnMoney,
+)
+
+MOST_CALLS: Final = 4096
+"""That are asked for at a time; a broker lends far fewer at a time."""
+FEWEST_AHEAD: Final = 4
+"""Calls of a lease below which the next is not asked for before it is needed."""
+
+
+class LeasedCredit:
+    """What may leave of one kind; the `runner.limits.rate_limits.Credit` of a shard."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """No credit; *wake* is called where more is needed."""
+        self._wake = wake
+        self._lent: deque[tuple[float, float]] = deque()  #: until when, how much
+        self.per_minute = math.inf  #: of all shards together
+        self.needed = 0.0  #: by the next call, where there is less
+        self.taken = 0.0  #: since something was lent
+        self.calls = 0  #: since then
+        self.has_expired = False  #: some of it, since then
+        self.is_back_due = False  #: others may wait for what has expired
+        self.unused = 0.0  #: to go back; negative: more was used than was lent
+
+    @property
+    def level(self) -> float:
+        """What may be taken, if in time."""
+        return sum(amount for _, amount in self._lent)
+
+    @property
+    def expires_at(self) -> float:
+        """When some of it goes back."""
+        return self._lent[0][0] if self._lent else math.inf
+
+    def lend(self, amount: float, until: float) -> None:
+        """So much more may leave until then."""
+        self._lent.append((until, amount))
+        self.needed = self.taken = 0.0
+        self.calls, self.has_expired = 0, False
+
+    def expire(self, now: float) -> None:
+        """Give back what was not used in time."""
+        while self.expires_at <= now:
+            self.unused += self._lent.popleft()[1]
+            self.has_expired = self.is_back_due = True
+
+    def ready_at(self, now: float, amount: float) -> float:
+        """*now*, or infinity: it has to be lent first."""
+        self.expire(now)
+        if self.level >= amount:
+            return now
+        self.needed = amount
+        self._wake()
+        return math.inf
+
+    def take(self, now: float, amount: float) -> None:
+        """Spend *amount*, the oldest credit first."""
+        self.expire(now)
+        self.calls += 1
+        self.taken += amount
+        while self._lent and amount > 0:
+            until, lent = self._lent.popleft()
+            if lent > amount:
+                self._lent.appendleft((until, lent - amount))
+            amount -= lent
+        self._wake()
+
+    def give_back(self, amount: float) -> None:
+        """Return what a reservation did not need; negative: it needed more."""
+        self.unused += amount
+
+
+class LeasedGate:
+    """One kind of limit, kept by the broker; a `runner.limits.rate_limits.Gate`."""
+
+    def __init__(
+        self,
+        credit: LeasedCredit,
+        by_hand: float | None,
+        tell: Callable[[Quota], None],
+    ) -> None:
+        """A gate; *tell* has a limit told to the broker, who has the ones by hand."""
+        self._credit = credit
+        self._by_hand = by_hand
+        self._told: float | None = None
+        self._tell = tell
+        self.bucket: LeasedCredit | None = None
+        self._apply()
+
+    def set(self, now: float, by_hand: float | None) -> None:
+        """Go by another limit of a person's, or by none; what is told holds on."""
+        del now
+        self._by_hand = by_hand
+        self._apply()
+
+    def hear(self, now: float, quota: Quota | None) -> None:
+        """Take the lower of what is told and what a person set."""
+        del now
+        if quota is None or quota.per_minute == self._told:
+            return
+        self._told = quota.per_minute
+        self._apply()
+        self._tell(quota)
+
+    def _apply(self) -> None:
+        limits = [x for x in (self._by_hand, self._told) if x is not None]
+        self.bucket = self._credit if limits else None
+        self._credit.per_minute = min(limits, default=math.inf)
+
+
+class CreditShare:
+    """What a shard may send to one model."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        model: str,
+        wake: Callable[[], None],
+        *,
+        rpm: float | None,
+        tpm: float | None,
+    ) -> None:
+        """Nothing yet.
+
+        Args:
+            endpoint: where the model is asked.
+            model: its name.
+            wake: called where something is to be said.
+            rpm: what a person set for all shards together, requests a minute.
+            tpm: tokens a minute.
+        """
+        self._endpoint = endpoint
+        self._model = model
+        self._wake = wake
+        self._told: list[LeaseMessage] = []
+        self._is_waiting = False
+        self._usual_tokens = 0.0  #: of a call
+        self._requests, self._tokens = LeasedCredit(wake), LeasedCredit(wake)
+        self.gates = (
+            LeasedGate(
+                self._requests, rpm, lambda quota: self._tell("requests", quota)
+            ),
+            LeasedGate(self._tokens, tpm, lambda quota: self._tell("tokens", quota)),
+        )
+
+    @property
+    def expires_at(self) -> float:
+        """When something goes back."""
+        return min(self._requests.expires_at, self._tokens.expires_at)
+
+    def lend(self, lease: CreditLease, until: float) -> None:
+        """Use a lease, until then by this process's clock."""
+        self._is_waiting = False
+        self._requests.lend(lease.requests, until)
+        self._tokens.lend(lease.tokens, until)
+
+    def reconnected(self) -> None:
+        """Whoever was asked has forgotten it."""
+        self._is_waiting = False
+
+    def says(self, now: float, *, is_due: bool) -> list[LeaseMessage]:
+        """What is to be said to the broker at *now*.
+
+        Args:
+            now: seconds of this process's clock.
+            is_due: something is said to it anyway. What is only to go back waits for
+                that, unless it can be lent to others.
+        """
+        is_wanted = not self._is_waiting and self._is_wanted
+        asked = [self._ask()] if is_wanted else []
+        self._is_waiting |= is_wanted
+        for credit in (self._requests, self._tokens):
+            credit.expire(now)
+            is_due = is_due or credit.is_back_due
+        back = self._back() if is_due or asked else []
+        told, self._told = self._told, []
+        return [*told, *back, *asked]
+
+    def _tell(self, kind: Literal["requests", "tokens"], quota: Quota) -> None:
+        self._told.append(
+            HeaderLimitSeen(
+                endpoint=self._endpoint,
+                model=self._model,
+                kind=kind,
+                per_minute=quota.per_minute,
+                remaining=quota.remaining,
+            )
+        )
+        self._wake()
+
+    def _back(self) -> list[LeaseMessage]:
+        requests, tokens = int(self._requests.unused), round(self._tokens.unused)
+        if not (requests or tokens):
+            return []
+        for credit in (self._requests, self._tokens):
+            credit.unused, credit.is_back_due = 0.0, False
+        return [
+            ReturnCredit(
+                endpoint=self._endpoint,
+                model=self._model,
+                requests=requests,
+                tokens=tokens,
+            )
+        ]
+
+    @property
+    def _counted(self) -> list[LeasedCredit]:
+        """Of the kinds that are limited."""
+        return [gate.bucket for gate in self.gates if gate.bucket is not None]
+
+    @property
+    def _is_wanted(self) -> bool:
+        return any(
+            credit.needed
+            or (credit.calls >= FEWEST_AHEAD / 2 and credit.level <= credit.taken)
+            for credit in self._counted
+        )
+
+    def _ask(self) -> RequestCredit:
+        calls = max((credit.calls for credit in self._counted), default=0)
+        if not any(credit.has_expired for credit in self._counted):
+            calls *= 2
+        calls = min(max(1, calls), MOST_CALLS)
+        requests, tokens = (gate.bucket for gate in self.gates)
+        if self._tokens.calls:
+            self._usual_tokens = self._tokens.taken / self._tokens.calls
+        needed = 0 if tokens is None else math.ceil(tokens.needed)
+        usual = max(self._usual_tokens, float(needed))
+        return RequestCredit(
+            endpoint=self._endpoint,
+            model=self._model,
+            requests=calls if requests is not None else 0,
+            tokens=math.ceil(calls * usual) if tokens is not None else 0,
+            tokens_least=needed,
+        )
+
+
+CALLS_AHEAD: Final = 16
+"""For whose worst case is asked at a time. A call mostly costs a small part of it, and
+the rest serves later ones: so there are many more calls than that to a question."""
+
+HELD_S: Final = 1.0
+"""That money stays where it was lent for a call, though others wait for some: the call
+may wait for its rate, and money would go to and fro as fast as messages do."""
+
+
+class MoneyShare(Budget):
+    """The money of one shard."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """Nothing is lent yet; *wake* is called where something is to be said."""
+        super().__init__(0)
+        self._wake = wake
+        self._granted = 0
+        self._needed = 0  #: by a call that found no room
+        self._asked = 0  #: by the question under way
+        self._ahead = 0  #: worst case of the last call, if more is lent ahead
+        self._is_short = False
+        self._is_lean = False  #: nothing is lent ahead any more
+        self._reported = 0  #: spent, as the broker knows it
+        self._is_fresh = False  #: lent since anything was said
+        self._held_until = 0.0
+        self._refused: MoneyExhausted | None = None
+        self._never = 0  #: what was refused
+
+    @property
+    def granted_pico(self) -> int:
+        """Lent in all, less what went back."""
+        return self._granted
+
+    @property
+    def spent_pico(self) -> int:
+        """By this process, with what may be billed."""
+        here = super().statistics()
+        return here.spent_pico + here.possible_pico
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no call, and nobody else, can bring room for what was refused."""
+        is_waiting = bool(self._needed or self._asked)
+        return super().is_settled and self._refused is not None and not is_waiting
+
+    def has_room(self, worst_pico: int) -> bool:
+        """Whether a call of that worst case may be sent; asks for money if not."""
+        if worst_pico == 0 or super().has_room(worst_pico):
+            return True
+        worst = self._worst(worst_pico)
+        if self._refused is None or worst < self._never:
+            self._needed = worst
+            self._wake()
+        return False
+
+    def reserve(self, worst_pico: int) -> int:
+        """A call of that worst case is sent; what is reserved for it."""
+        reserved = super().reserve(worst_pico)
+        if reserved and not self._is_lean and self._room < reserved * CALLS_AHEAD // 4:
+            self._ahead = reserved
+            self._wake()
+        return reserved
+
+    def settle(
+        self, worst_pico: int, cost_pico: int | None, *, reserved_pico: int
+    ) -> None:
+        """A call has ended: see `Budget.settle`; others may wait for what it left."""
+        super().settle(worst_pico, cost_pico, reserved_pico=reserved_pico)
+        if self._is_short:
+            self._wake()
+
+    def add(self, pico: int) -> None:
+        """Nothing: the budget is the broker's, and raised there."""
+
+    def statistics(self) -> BudgetStatistics:
+        """The sums as values; once it is refused, those of all shards together."""
+        here = super().statistics()
+        if self._refused is None:
+            return here
+        return BudgetStatistics(
+            cap_pico=self._refused.cap_pico,
+            spent_pico=self._refused.taken_pico,
+            possible_pico=0,
+            reserved_pico=here.reserved_pico,
+        )
+
+    # -- with the broker ---------------------------------------------------------
+
+    def hear(
+        self, message: MoneyLease | MoneyExhausted | MoneyShort | BudgetRaised
+    ) -> None:
+        """The broker says something of money."""
+        match message:
+            case MoneyLease():
+                self._is_lean = self._is_lean or not message.pico
+                self._granted += message.pico
+                super().add(message.pico)
+                self._needed = self._asked = 0
+                self._is_fresh = True
+            case MoneyExhausted():
+                self._refused, self._never = message, self._asked
+                self._needed = self._asked = 0
+            case MoneyShort():
+                self._is_short = message.is_short
+                self._is_lean = self._is_lean or message.is_short
+            case BudgetRaised():
+                self._refused = None
+                self._is_lean = False
+            case _:
+                assert_never(message)
+
+    def reconnected(self) -> None:
+        """Whoever was asked has forgotten it."""
+        self._asked = 0
+
+    @property
+    def gives_back_at(self) -> float:
+        """When what was lent and not used yet goes to others, who wait for money."""
+        return self._held_until if self._is_short and self._room else math.inf
+
+    def says(self, now: float) -> list[LeaseMessage]:
+        """What is to be said to the broker at *now*."""
+        if self._is_fresh:
+            self._is_fresh = False
+            self._held_until = now + HELD_S
+        asks = bool(self._needed) and not self._asked
+        said: list[LeaseMessage] = []
+        # whoever asks has nothing then: so two never wait for what the other has
+        if asks or (self._is_short and now >= self._held_until):
+            said += self._back()
+        if self._asked:
+            return said
+        if asks:
+            self._asked = self._needed
+            want = 0 if self._is_lean else self._needed * CALLS_AHEAD
+            said.append(RequestMoney(need_pico=self._needed, want_pico=want))
+        elif self._ahead and not self._is_lean:
+            self._asked = want = self._ahead * CALLS_AHEAD
+            said.append(RequestMoney(need_pico=0, want_pico=want))
+        self._ahead = 0
+        return said
+
+    def _back(self) -> list[LeaseMessage]:
+        """Give back what is free, and say what is spent, if there is any news."""
+        room, spent = self._room, self.spent_pico
+        if not room and spent == self._reported:
+            return []
+        self._reported = spent
+        self._granted -= room
+        super().add(-room)
+        return [ReturnMoney(back_pico=room, spent_pico=spent)]
+
+    @property
+    def _room(self) -> int:
+        here = super().statistics()
+        taken = here.spent_pico + here.possible_pico + here.reserved_pico
+        return max(0, (here.cap_pico or 0) - taken)

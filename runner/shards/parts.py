@@ -1,0 +1,383 @@
+"""Assigns a process its part of a run: all of an item, with all that follows from it.
+
+Everything that descends from an item of the first stage, and all that is gathered with
+it, is planned and asked by one shard, so shards need not know of one another. What the
+other logs of the run hold of a shard's items (answers, and what they cost) is read from
+the union of these logs.
+
+Only logs that hold some of the shard's slices are merged. Where every shard has one log
+and goes on with it, there are none, and nothing is merged.
+
+A shard that begins a log of its own knows nothing of what was asked of its items
+before: by another shard, when the run was split into other parts, or by this one,
+whose log was lost with its disk after it had been carried elsewhere. It plans them
+afresh, and what the run has an answer to is recorded anew instead of asked again. What
+had failed is asked again.
+
+What a place tells is no proof, since a process may have died a moment ago. So it is
+said and not refused: whoever started both has to know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from runner.clients.client import Received
+from runner.clients.wire import decode_reply
+from runner.errors import MalformedReply, RunnerError, UsageError
+from runner.job import Dataset, Job, Task, TaskSpec
+from runner.run.folder import GroupSpending
+from store.clock import Clock
+from store.control import recorded_outcomes
+from store.database import LogReader, open_reader
+from store.errors import NoSuchRun, NotALog
+from store.events import CommandAccepted, CommandApplied, CommandRejected, RunStarted
+from store.log.integrity import check_end
+from store.read.live import spent_by_log, union_progress
+from store.read.status import liveness, run_started, status
+from store.read.tasks import events
+from store.read.usage import spending
+from store.runs import RunFolder, places_in
+from store.segments.place import Place
+from store.segments.source import SegmentSource, sources
+from store.slices import SLICES, Shard, Slices, slice_of
+from store.union.merging import refresh
+from store.union.numbering import StoredAnswer, find_answers
+from store.union.source import LocalLogSource
+
+
+class AdoptedAnswers:
+    """Finds the answers of a run in the union of its logs."""
+
+    def __init__(self, union: Path) -> None:
+        self._union = union
+        self._other_requests: set[int] = set()
+
+    @property
+    def refused(self) -> int:
+        """Tasks with answers to another request than would now be sent."""
+        return len(self._other_requests)
+
+    def serves(self, model: str) -> bool:
+        """A log has answers of every model."""
+        del model
+        return True
+
+    async def find(self, asked: Sequence[tuple[Task, str]]) -> list[Received | None]:
+        """The reply to each task's request, given by its hash, where there is one."""
+        found = await asyncio.to_thread(self._look, [task for task, _ in asked])
+        return [
+            None if answer is None else self._received(task, sha256, answer)
+            for (task, sha256), answer in zip(asked, found, strict=True)
+        ]
+
+    def _look(self, tasks: Sequence[Task]) -> list[StoredAnswer | None]:
+        with open_reader(self._union) as reader:
+            return find_answers(
+                reader, [(t.stage, t.key, t.model, t.replicate) for t in tasks]
+            )
+
+    def _received(
+        self, task: Task, sha256: str, found: StoredAnswer
+    ) -> Received | None:
+        answered = found.answered
+        if found.request_sha256 != sha256:
+            self._other_requests.add(task.number)
+            return None
+        try:
+            reply = decode_reply(answered.form, found.body)
+        except MalformedReply:
+            return None
+        return Received(
+            body=found.body,
+            form=answered.form,
+            reply=reply,
+            status=answered.status,
+            headers=answered.headers,
+            adopted=found.origin,
+        )
+
+
+FRESH_S: Final = 30.0
+"""Several times as long as what is recorded waits to be carried, and longer than the
+clocks of two machines differ."""
+
+_ENDS: Final = {"run_finished", "run_drained", "run_cancelled"}
+
+
+def rival_warnings(
+    sources: Iterable[SegmentSource], shard: Shard, now_us: int
+) -> Iterator[str]:
+    """A sentence for each log that others were carrying a moment ago.
+
+    Args:
+        sources: logs with some of the slices, but for the shard's own.
+        shard: what is about to begin.
+        now_us: microseconds since 1970 UTC.
+    """
+    for source in sources:
+        beat = source.heartbeat
+        age_s = (now_us - beat.at_us) / 1e6
+        if source.shard is None or source.last_kind in _ENDS or age_s > FRESH_S:
+            continue
+        both = Slices.parse(source.shard.slices) & Slices.parse(shard.slices)
+        yield (
+            f"Shard {source.shard} was carried from {beat.host} {max(0, age_s):.0f} "
+            f"s ago, and has {len(both)} slices of Shard {shard}: if its process is "
+            "still there, end one of the two, or both ask and pay for the same."
+        )
+
+
+LOOK_S = 0.2
+"""Between two attempts to merge, while another process does."""
+PATIENCE_S = 600.0
+"""Merging a million events takes a minute; the shards of a run may do so in turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLogs:
+    """What a shard takes from the logs of the others."""
+
+    first: RunStarted | None = None  #: how the run began there; None: it has not
+    state: str | None = None  #: the run's, as far as they know
+    cap_usd: float | None = None  #: what the run may cost, as they know it
+    settled: frozenset[str] = frozenset()
+    """Requests of people, by id, that they had answered before the shard's log began:
+    it began with what came of them. Only limits are heard anew, for they stand nowhere
+    else."""
+    known: AdoptedAnswers | None = None  #: their answers
+    spent: GroupSpending = field(
+        default_factory=GroupSpending
+    )  #: for the shard's slices
+
+
+def log_beginning(folder: RunFolder) -> RunStarted | None:
+    """How a log began; None where there is none, or its writer died before that."""
+    try:
+        with open_reader(folder.log) as reader:
+            return run_started(reader)
+    except (NoSuchRun, NotALog):
+        return None
+
+
+async def read_other_logs(
+    own: RunFolder,
+    shard: Shard,
+    place: Place | None,
+    clock: Clock,
+    tell: Callable[[str], None],
+    *,
+    accept_loss: bool = False,
+) -> OtherLogs:
+    """Bring the union of the logs with these slices up to date, and read it.
+
+    Where no log is at hand that holds any of them, the union is read as it is: it may
+    have what was merged from logs that are gone, and how the run stands is of interest
+    to a shard that begins.
+
+    Args:
+        own: the shard's.
+        shard: what it holds.
+        place: where this shard's log is carried, beside the places that are known.
+        clock: says when to look again.
+        tell: hears what of the place cannot be read, and who may be at work there.
+        accept_loss: whether acknowledged events may be missing from logs that lie here.
+
+    Raises:
+        EventsLost: some are missing, and that was not accepted.
+        StoreError: a log is of another run, or the place is away.
+        RunnerError: another process does not come to an end with merging.
+    """
+    slices = Slices.parse(shard.slices)
+    here = [each for each in own.shards() if each != own and _holds(each, slices)]
+    for each in here:
+        check_end(each.log, accept_loss=accept_loss)
+    away = await asyncio.to_thread(_away, own, slices, place, tell)
+    for said in rival_warnings(away, shard, clock.now_us()):
+        tell(said)
+    if here or away:
+        await _merge(own, here, away, clock)
+    elif not own.whole.log.exists():
+        return OtherLogs()
+    return await asyncio.to_thread(_read, own, slices, clock.now_us())
+
+
+async def _merge(
+    own: RunFolder,
+    here: Sequence[RunFolder],
+    away: Sequence[SegmentSource],
+    clock: Clock,
+) -> None:
+    own.path.mkdir(parents=True, exist_ok=True)
+    union, logs = own.whole.log, [each.log for each in here]
+    until = clock.monotonic() + PATIENCE_S
+    while await asyncio.to_thread(refresh, union, logs, away) is None:
+        if clock.monotonic() > until:
+            raise RunnerError(
+                f"Another process has been merging into {union} for long: wait until "
+                "it ends, then start the shard again."
+            )
+        await clock.sleep_until(clock.monotonic() + LOOK_S)
+
+
+def _holds(other: RunFolder, slices: Slices) -> bool:
+    first = log_beginning(other)
+    return first is not None and (
+        first.shard is None or bool(Slices.parse(first.shard.slices) & slices)
+    )
+
+
+def _away(
+    own: RunFolder,
+    slices: Slices,
+    place: Place | None,
+    tell: Callable[[str], None],
+) -> list[SegmentSource]:
+    """The logs in places with some of the slices, but for a copy of the own one."""
+    log = _id(own)
+    places = {address: Place.of(address) for address in places_in(own.places)}
+    if place is not None:
+        places[place.address] = place
+    return [
+        source
+        for each in places.values()
+        for source in sources(each, lambda said: tell(f"{said}."))
+        if source.identity.log != log
+        and (source.shard is None or Slices.parse(source.shard.slices) & slices)
+    ]
+
+
+def _read(own: RunFolder, slices: Slices, now_us: int) -> OtherLogs:
+    """What the union says: of logs, too, that were merged into it and are here no more.
+
+    Where none of them holds any of the slices, that is only how the run stands.
+    """
+    union = own.whole.log
+    log = _id(own)
+    spent = possible = 0
+    with open_reader(union) as reader:
+        stand = union_progress(reader)
+        has_answers = stand is not None and any(
+            bytes.fromhex(part.log) != log and part.slices & slices
+            for part in stand.parts
+        )
+        first, cap_usd = run_started(reader), spending(reader).cap_usd
+        signs = status(reader).signs
+        settled = _settled(reader, _began_us(own))
+        for other in spent_by_log(reader) if has_answers else ():
+            if other.log == log:
+                continue
+            both, all_of_it = len(other.slices & slices), len(other.slices)
+            spent += -(-other.spent_pico * both // all_of_it)
+            possible += -(-other.possible_pico * both // all_of_it)
+    return OtherLogs(
+        first=first,
+        state=liveness(signs, now_us, is_alive=False),
+        cap_usd=cap_usd,
+        settled=settled,
+        known=AdoptedAnswers(union) if has_answers else None,
+        spent=GroupSpending(spent_pico=spent, possible_pico=possible),
+    )
+
+
+def _settled(union: LogReader, before_us: float) -> frozenset[str]:
+    """Requests that were answered before that, but for limits."""
+    limits, settled = set(), set()
+    for row in recorded_outcomes(union):
+        event = row.event
+        if not isinstance(event, CommandAccepted | CommandRejected | CommandApplied):
+            continue
+        if not isinstance(event, CommandApplied) and event.kind == "limits":
+            limits.add(event.command)
+        if not isinstance(event, CommandAccepted) and row.ts_us < before_us:
+            settled.add(event.command)
+    return frozenset(settled - limits)
+
+
+def _began_us(own: RunFolder) -> float:
+    """When the shard's own log began; it is still to come where there is none."""
+    if log_beginning(own) is None:
+        return math.inf
+    with open_reader(own.log) as reader:
+        (started,) = events(reader, kinds=["run_started"])
+    return started.ts_us
+
+
+def _id(own: RunFolder) -> bytes | None:
+    """The id of the shard's own log; None where it is still to be begun."""
+    if log_beginning(own) is None:
+        return None
+    with open_reader(own.log) as reader:
+        return LocalLogSource(reader).identity.log
+
+
+_PART = re.compile(r"(\d{1,4})/(\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShippingOptions:
+    """Where a shard's log is carried, beside the work on it."""
+
+    place: Place
+    every_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardPart:
+    """A shard of a run as a process finds it."""
+
+    shard: Shard
+    shipping: ShippingOptions | None = None  #: None: its log stays where it is
+    others: OtherLogs = field(default_factory=OtherLogs)
+
+    @property
+    def share(self) -> Fraction:
+        """What it takes of the run's budget."""
+        return Fraction(len(Slices.parse(self.shard.slices)), SLICES)
+
+
+def shard_of(text: str) -> Shard:
+    """The shard that is written as "i/n", from 0.
+
+    Raises:
+        UsageError: it is written in another way, or there is no such shard.
+    """
+    found = _PART.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--shard {text}: write it as i/n, such as 0/4 to 3/4.")
+    index, count = int(found[1]), int(found[2])
+    try:
+        slices = Slices.of(index, count)
+    except ValueError as error:
+        raise UsageError(f"--shard {text}: {error}.") from error
+    return Shard(index=index, count=count, slices=str(slices))
+
+
+def takes_spec(shard: Shard, job: Job, dataset: Dataset) -> Callable[[TaskSpec], bool]:
+    """Whether a shard takes a first-stage spec."""
+    slices = frozenset(Slices.parse(shard.slices))
+
+    def takes(spec: TaskSpec) -> bool:
+        return slice_of(item_of_spec(job, dataset, spec)) in slices
+
+    return takes
+
+
+def item_of_spec(job: Job, dataset: Dataset, spec: TaskSpec) -> str:
+    """What a first-stage spec is about: one item is never shared by two shards.
+
+    A job says it where it plans several specs of one; else those that are gathered
+    together are of one item, and any other is an item by itself.
+    """
+    item = getattr(job, "item", None)
+    if item is not None:
+        found: str = item(dataset, spec)
+        return found
+    return spec.key if spec.group is None else spec.group

@@ -1,0 +1,370 @@
+"""Drives a run whose shards are placed by an engine, until each has ended for good.
+
+The driver makes no calls and writes no event: it lends limits and money to the shards
+(`runner.leasing`), has them placed and placed again, keeps their union fresh, and hands
+on what people ask of the run. When it dies, its shards finish their calls and end;
+another driver goes on with what they recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from runner.engine.background import run_alongside
+from runner.engine.failure_policy import GO_ON
+from runner.errors import RunnerError, UsageError
+from runner.limits.limiter import Limits
+from runner.money.prices import prices_of
+from runner.options import RunOptions, toml_of, write_toml
+from runner.roles import assigned
+from runner.run.context import RunContext, obey_signals
+from runner.run.end import REASON, RunOutcome, cancelled
+from runner.shards.broker import Broker, BrokerServer, serve_broker
+from runner.shards.engines import (
+    EngineName,
+    PlacedRunStatus,
+    Placement,
+    ProcessEngine,
+    ShardEngine,
+    ShardSpec,
+    ShowPlacedRun,
+)
+from runner.shards.lease_protocol import VARIABLE
+from runner.shards.placed_tasks import (
+    CommandRelay,
+    EarlierProgress,
+    ShardPlacer,
+    UnionRefresher,
+    earlier_progress,
+)
+from runner.shards.ray_engine import RayEngine
+from runner.shards.shipping import check_place
+from runner.shards.supervisor import RestartPolicy, ShardVerdict, Supervisor
+from runner.workload import Workload
+from store.clock import Clock
+from store.database import open_reader
+from store.errors import LogBusy
+from store.read.live import union_progress
+from store.runs import RunFolder, WriterLock, add_place
+from store.segments.place import Place
+from store.task import pico, usd
+
+LOOK_S: Final = 0.25
+
+
+def check_split(folder: RunFolder) -> None:
+    """Raise `UsageError` where a run has one log, which its shards would not know."""
+    folder.refresh()
+    if not folder.log.exists():
+        return
+    with open_reader(folder.log) as reader:
+        if union_progress(reader) is None:
+            raise UsageError(
+                f"Run {folder.run_id} is not split, and cannot be any more; go on with "
+                f"siftlog resume {folder.run_id} without --engine."
+            )
+
+
+@contextmanager
+def exclusive_driver(folder: RunFolder) -> Iterator[None]:
+    """Drive a run alone while the body runs: limits and money are kept by one."""
+    lock = WriterLock(folder.driver_lock)
+    try:
+        lock.acquire()
+    except LogBusy as error:
+        raise RunnerError(
+            f"Another process places the shards of run {folder.run_id}; watch it with "
+            f"siftlog status {folder.run_id}."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+async def wait_for_orphans(
+    folder: RunFolder, clock: Clock, tell: Callable[[str], None], longest_s: float
+) -> None:
+    """Wait for the shards of a driver that died; they end by themselves.
+
+    Raises:
+        RunnerError: they are at work for another reason.
+    """
+    until = clock.monotonic() + longest_s
+    if folder.is_written():
+        tell("Shards of an earlier process still finish their calls.")
+    while folder.is_written() and clock.monotonic() < until:
+        await clock.sleep_until(clock.monotonic() + LOOK_S)
+    if folder.is_written():
+        raise RunnerError(
+            f"Shards of run {folder.run_id} are at work that somebody else has "
+            f"started: wait until they end, or end them with siftlog drain "
+            f"{folder.run_id}."
+        )
+
+
+def open_engine(
+    name: EngineName,
+    environment: Mapping[str, str],
+    *,
+    shards: int,
+    address: str | None,
+) -> ShardEngine:
+    """The engine of a name, ready to place.
+
+    Args:
+        name: which.
+        environment: has the values of the variables that shards are passed.
+        shards: how many will be placed at a time.
+        address: where its cluster is, for one that has one.
+
+    Raises:
+        RunnerError: it is not installed, or its cluster cannot be joined.
+    """
+    match name:
+        case "processes":
+            return ProcessEngine(environment)
+        case "ray":
+            return RayEngine(environment, shards=shards, address=address)
+        case _:
+            assert_never(name)
+
+
+LATE_S: Final = 5.0
+"""From the end of a lease and of the grace for its calls to the end of its process."""
+
+
+async def drive(
+    folder: RunFolder,
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    *,
+    placement: Placement,
+    show: ShowPlacedRun,
+    own: Collection[str] = (),
+) -> RunOutcome:
+    """Begin a run, or go on with it, until its shards have ended.
+
+    Args:
+        folder: the run's.
+        work: its job, settings and data.
+        options: how calls are sent, of the whole run.
+        shell: what surrounds it.
+        placement: how it is split.
+        show: shows how it stands meanwhile.
+        own: names of the limits that were given for this process; what was asked of
+            earlier ones about them does not hold for it.
+
+    Raises:
+        UsageError: a price is missing, the run is not split, or its logs would not
+            come together.
+        RunnerError: another process drives it, or no shard could begin.
+        PlaceAway: nothing can be kept where the logs are to come together.
+    """
+    prices_of(assigned(work.job, options).all_models, options)
+    if placement.ship is not None:
+        place = Place.of(placement.ship)
+        await asyncio.to_thread(check_place, place, folder.run_id)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    if placement.ship is not None:
+        add_place(folder.places, placement.ship)
+    check_split(folder)
+    fence_s = placement.ttl_s + options.grace_s + LATE_S
+    with exclusive_driver(folder):
+        await wait_for_orphans(folder, shell.clock, shell.tell, fence_s)
+        token = secrets.token_urlsafe()
+        engine = await asyncio.to_thread(
+            open_engine,
+            placement.engine,
+            {VARIABLE: token},
+            shards=placement.shards,
+            address=placement.address,
+        )
+        try:
+            if engine.is_spread and placement.ship is None:
+                raise UsageError(
+                    "The shards keep their logs on the machines of the cluster: name "
+                    "with --ship DIR|URL where these come together."
+                )
+            # theirs may lie on other machines
+            settings = work.settings.model_dump(mode="json")
+            write_toml(
+                folder.config, job=work.job.name, options=options, settings=settings
+            )
+            driven = _Drive(
+                folder=folder,
+                work=work,
+                options=options,
+                shell=shell,
+                placement=placement,
+                engine=engine,
+                union=UnionRefresher(folder, shell),
+                own=own,
+            )
+            return await driven.carry_out(token, fence_s, show)
+        finally:
+            await asyncio.to_thread(engine.close)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Drive:
+    """One driver's work on one run."""
+
+    folder: RunFolder
+    work: Workload
+    options: RunOptions
+    shell: RunContext
+    placement: Placement
+    engine: ShardEngine
+    union: UnionRefresher
+    own: Collection[str]  #: limits that were given for this process
+
+    async def carry_out(
+        self, token: str, fence_s: float, show: ShowPlacedRun
+    ) -> RunOutcome:
+        """Place the shards, and go on until each has ended."""
+        past = await asyncio.to_thread(earlier_progress, self.folder)
+        limits = self._limits(past)
+        money, cap_pico = past.money, past.money.cap_pico
+        if self.options.budget is not None:
+            cap_pico = pico(self.options.budget)
+        broker = Broker(
+            run_id=self.folder.run_id,
+            limits=limits,
+            budget_pico=cap_pico,
+            # what earlier processes may have spent is not lent again
+            spent_pico=money.spent_pico + money.possible_pico + money.in_flight_pico,
+            ttl_s=self.placement.ttl_s,
+        )
+        supervisor = Supervisor(self.placement.shards, RestartPolicy(fence_s=fence_s))
+        async with serve_broker(
+            broker, host=self.engine.host, token=token, clock=self.shell.clock
+        ) as server:
+            foreman = ShardPlacer(
+                specs=self._specs(server.address, cap_pico),
+                engine=self.engine,
+                supervisor=supervisor,
+                silence=lambda: _silence(server),
+                revoke=server.revoke,
+                clock=self.shell.clock,
+                tell=self.shell.tell,
+            )
+            relay = CommandRelay(
+                folder=self.folder,
+                server=server,
+                close=foreman.close,
+                limits=limits,
+            )
+            relay.take_up(past.waiting)
+            obey_signals(foreman, self.shell.tell)
+            async with (
+                show(lambda: self._stand(server, supervisor)),
+                run_alongside(self.union.keep()),
+            ):
+                await foreman.work(relay.listen)
+                await self.union.look(to_the_end=True)
+        return self._ended(supervisor)
+
+    def _limits(self, past: EarlierProgress) -> dict[str, Limits]:
+        """What a person set for all shards together, by model."""
+        whole = self.options.model_copy(update={"rate_share": 1})
+        models = assigned(self.work.job, whole).all_models
+        limits = {model: whole.limits_of(model) for model in models}
+        for change in (change.without(self.own) for change in past.limits):
+            for model in filter(change.concerns, models):
+                limits[model] = change.applied_to(limits[model])
+        return limits
+
+    def _specs(self, address: str, cap_pico: int | None) -> list[ShardSpec]:
+        """Every shard, with the options of the whole run."""
+        placement, run_id = self.placement, self.folder.run_id
+        here = self.folder.path.parent.absolute()
+        cap_usd = None if cap_pico is None else usd(cap_pico)
+        config = toml_of(
+            job=self.work.job.name,
+            options=self.options.model_copy(update={"budget": cap_usd}),
+            settings=self.work.settings.model_dump(mode="json"),
+        )
+        words = [
+            *("run", self.work.job.name, f"--run-id={run_id}", f"--runs-dir={here}"),
+            f"--broker={address}",
+            f"--rate-share={placement.shards}",
+        ]
+        if placement.ship is not None:
+            words.append(f"--ship={placement.ship}")
+            words.append(f"--ship-every={placement.ship_every_s}")
+        if placement.accept_loss:
+            words.append("--accept-loss")
+        return [
+            ShardSpec(
+                run_id=run_id,
+                index=index,
+                count=placement.shards,
+                words=(*words, f"--shard={index}/{placement.shards}"),
+                config=config,
+                environment=(VARIABLE,),
+                runs_dir=here,
+                local_dir=placement.local_dir,
+            )
+            for index in range(placement.shards)
+        ]
+
+    def _stand(self, server: BrokerServer, supervisor: Supervisor) -> PlacedRunStatus:
+        seen = [one for one in server.seen() if one.is_alive]
+        return PlacedRunStatus(
+            status=self.union.status,
+            at_work=len(seen),
+            shards=supervisor.count,
+            restarts=supervisor.restarts,
+            in_flight=sum(one.figures.in_flight for one in seen),
+        )
+
+    def _ended(self, supervisor: Supervisor) -> RunOutcome:
+        """What the ends of all shards come to; the worst of them counts."""
+        for shard in supervisor.shards:
+            if shard.verdict is ShardVerdict.GIVEN_UP:
+                said = shard.said.removeprefix("siftlog: ")
+                name = f"{shard.index}/{supervisor.count}"
+                why = f"Shard {name} was given up; it had said: {said}"
+                if self.union.status is None:
+                    raise RunnerError(why)
+                return RunOutcome(outcome="given up", why=why)
+        verdicts = {shard.verdict for shard in supervisor.shards}
+        run_id = self.folder.run_id
+        go_on = f"go on with: siftlog resume {run_id} {self.placement.words}"
+        futile = next(
+            (s for s in supervisor.shards if s.verdict is ShardVerdict.FUTILE), None
+        )
+        if futile is not None and ShardVerdict.INTERRUPTED not in verdicts:
+            why = futile.said.partition("; go on")[0]
+            name = f"{futile.index}/{supervisor.count}"
+            return RunOutcome(
+                outcome="futility", why=f"Shard {name}: {why}; {go_on} {GO_ON}"
+            )
+        if ShardVerdict.INTERRUPTED in verdicts:
+            seen = self.union.status
+            if seen is None:
+                raise RunnerError(f"Ended before a shard had begun; {go_on}")
+            if seen.signs.phase == "run_cancelled":
+                return cancelled(run_id, seen.skips.get(REASON, 0))
+            return RunOutcome(outcome="drained", why=f"Interrupted; {go_on}")
+        if ShardVerdict.BUDGET in verdicts:
+            return RunOutcome(
+                outcome="budget", why=f"The budget is spent; {go_on} --budget USD"
+            )
+        return RunOutcome(outcome="finished")
+
+
+def _silence(server: BrokerServer) -> dict[int, float]:
+    """Seconds since a process of each shard was heard."""
+    found: dict[int, float] = {}
+    for seen in server.seen():
+        index = int(seen.shard.partition("/")[0])
+        found[index] = min(seen.silent_s, found.get(index, seen.silent_s))
+    return found

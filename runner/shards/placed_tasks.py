@@ -1,0 +1,361 @@
+"""Runs alongside a placed run: places shards, relays commands, reads logs.
+
+`ShardPlacer` has an engine do what the supervisor decides, `CommandRelay` hands on what
+people ask of the run, and `UnionRefresher` keeps the union of its logs fresh.
+
+Requests stand in the `control.jsonl` of the run's folder. Shards that share the folder
+read them there; those on other disks get each line through the broker. What concerns
+the run as a whole, its limits and its money, is done by the broker, and no shard is
+placed again once the run was told to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from runner.errors import RunnerError
+from runner.limits.limiter import Limits
+from runner.run.context import RunContext
+from runner.run.control import (
+    KINDS,
+    CommandRefused,
+    LimitsChange,
+    is_amount,
+    limits_change,
+    limits_in_force,
+    waiting,
+)
+from runner.shards.broker import BrokerServer
+from runner.shards.engines import (
+    ExitKind,
+    ShardEngine,
+    ShardExit,
+    ShardHandle,
+    ShardSpec,
+)
+from runner.shards.supervisor import (
+    DrainShard,
+    KillShard,
+    PlacementPhase,
+    PlaceShard,
+    RunClosing,
+    RunDraining,
+    RunStopping,
+    ShardDied,
+    ShardFinished,
+    ShardLost,
+    Supervisor,
+    SupervisorAction,
+    SupervisorEvent,
+    Tick,
+)
+from store.clock import Clock
+from store.control import ALL, Command, CommandTail
+from store.database import open_reader
+from store.errors import StoreError
+from store.read.status import Status, status
+from store.read.tasks import events
+from store.read.usage import Spending, spending
+from store.runs import RunFolder
+from store.task import pico
+
+LOOK_S: Final = 0.2
+"""How long an engine is waited for at a time; what people ask is heard as late."""
+
+
+class ShardPlacer:
+    """Keeps the shards of one run at work until each has ended for good."""
+
+    def __init__(
+        self,
+        *,
+        specs: Sequence[ShardSpec],
+        engine: ShardEngine,
+        supervisor: Supervisor,
+        silence: Callable[[], Mapping[int, float]],
+        revoke: Callable[[str], None],
+        clock: Clock,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Nobody is at work yet.
+
+        Args:
+            specs: the shards, by index.
+            engine: starts and ends them.
+            supervisor: says when.
+            silence: seconds since a process of each was heard, of those that were.
+            revoke: has what is left of a shard lose its lease, for good.
+            clock: tells it how long things took.
+            tell: takes a sentence about a shard.
+        """
+        self._specs = specs
+        self._engine = engine
+        self._supervisor = supervisor
+        self._silence = silence
+        self._revoke = revoke
+        self._clock = clock
+        self._tell = tell
+        self._handles: dict[int, ShardHandle] = {}
+        self._asked: list[SupervisorEvent] = []
+
+    def close(self) -> None:
+        """Place nobody any more: the shards have been told to end, or know it."""
+        self._asked.append(RunClosing())
+
+    def drain(self) -> None:
+        """Have every shard finish its calls in flight and end."""
+        self._asked.append(RunDraining())
+
+    def stop(self) -> None:
+        """End every shard at once."""
+        self._asked.append(RunStopping())
+
+    async def work(self, listen: Callable[[], None]) -> None:
+        """Go on until every shard has ended.
+
+        Args:
+            listen: hears what people ask; before each end is judged, for a shard may
+                have heard it first and ended for that.
+        """
+        await self._handle(Tick())
+        while not self._supervisor.is_over:
+            ended = await asyncio.to_thread(self._engine.wait_any, LOOK_S)
+            listen()
+            while self._asked:
+                await self._handle(self._asked.pop(0))
+            if ended is not None and self._handles.get(ended.handle.index) == (
+                ended.handle
+            ):
+                await self._handle(self._event(ended))
+            for index in self._overdue():
+                self._say(index, "has not been heard of for long")
+                await self._handle(self._lost(index))
+            await self._handle(Tick())
+
+    def _overdue(self) -> list[int]:
+        """Shards that should have ended by themselves, so long were they silent.
+
+        What was heard last before a shard was placed was another process of it.
+        """
+        now = self._clock.monotonic()
+        longest_s = self._supervisor.policy.fence_s
+        return [
+            shard.index
+            for shard in self._supervisor.shards
+            if shard.phase is PlacementPhase.PLACED
+            and longest_s < self._silence().get(shard.index, 0.0) < now - shard.since
+        ]
+
+    def _event(self, ended: ShardExit) -> SupervisorEvent:
+        index = ended.handle.index
+        if ended.how is ExitKind.FINISHED and ended.code is not None:
+            return ShardFinished(index=index, code=ended.code, said=ended.said)
+        if ended.how is ExitKind.DIED:
+            if not self._supervisor.is_ending:
+                self._say(index, "died")
+            return ShardDied(index=index)
+        self._say(index, "is out of reach")
+        return self._lost(index)
+
+    def _lost(self, index: int) -> ShardLost:
+        """It may be at work, where nobody reaches it but by its lease."""
+        self._revoke(self._specs[index].name)
+        return ShardLost(index=index)
+
+    async def _handle(self, event: SupervisorEvent) -> None:
+        for action in self._supervisor.handle(event, self._clock.monotonic()):
+            await self._do(action)
+
+    async def _do(self, action: SupervisorAction) -> None:
+        match action:
+            case PlaceShard():
+                await self._place(action)
+            case DrainShard() | KillShard():
+                await asyncio.to_thread(
+                    self._engine.stop,
+                    self._handles[action.index],
+                    at_once=isinstance(action, KillShard),
+                )
+
+    async def _place(self, place: PlaceShard) -> None:
+        index = place.index
+        before = self._handles.get(index)
+        if before is not None:
+            self._say(index, "is placed again")
+        try:
+            self._handles[index] = await asyncio.to_thread(
+                self._engine.place,
+                self._specs[index],
+                near=before if place.near else None,
+            )
+        except RunnerError as error:
+            await self._handle(ShardFinished(index=index, code=1, said=str(error)))
+
+    def _say(self, index: int, what: str) -> None:
+        self._tell(f"Shard {self._specs[index].name} {what}.")
+
+
+REFRESH_S: Final = 1.0
+"""Between two looks at the shards' logs: monitors see a run about as late."""
+
+FIRST_S: Final = 0.1
+"""While there is nothing to be seen yet, or somebody else is merging."""
+
+PATIENCE_S: Final = 3.0
+"""With a look that fails."""
+
+
+class UnionRefresher:
+    """The union of one run, as it was last looked at."""
+
+    def __init__(self, folder: RunFolder, shell: RunContext) -> None:
+        """Nothing was looked at; `shell.launched` is told when there is something."""
+        self._folder = folder
+        self._shell = shell
+        self._merging = threading.Lock()
+        self.status: Status | None = None  #: None: no shard has written yet
+
+    async def keep(self) -> None:
+        """Look for ever; where that fails, the run goes on.
+
+        A sentence says so if it goes on failing: a log that is just being made is none.
+        """
+        clock = self._shell.clock
+        began: float | None = None  #: to fail
+        is_told = False
+        while True:
+            pause = FIRST_S if self.status is None else REFRESH_S
+            await clock.sleep_until(clock.monotonic() + pause)
+            try:
+                await self.look()
+            except StoreError as error:
+                now = clock.monotonic()
+                began = now if began is None else began
+                if now - began > PATIENCE_S and not is_told:
+                    is_told = True
+                    self._shell.tell(str(error))
+            else:
+                began, is_told = None, False
+
+    async def look(self, *, to_the_end: bool = False) -> None:
+        """Take in what the shards have written, and see how the run stands.
+
+        Args:
+            to_the_end: wait for whoever else is merging, who may have missed the last.
+
+        Raises:
+            StoreError: a log, or a place where logs are, cannot be read.
+        """
+        was_there = self.status is not None
+        self.status = await asyncio.to_thread(self._merged, to_the_end=to_the_end)
+        if self.status is not None and not was_there:
+            self._shell.launched()
+
+    def _merged(self, *, to_the_end: bool) -> Status | None:
+        folder = self._folder
+        # a look that was given up goes on in its thread
+        with self._merging:
+            while folder.refresh() is None and to_the_end and folder.shards():
+                time.sleep(FIRST_S)
+        if not folder.log.exists():
+            return None
+        with open_reader(folder.log) as reader:
+            return status(reader)
+
+
+class CommandRelay:
+    """Reads on in the requests to one run."""
+
+    def __init__(
+        self,
+        *,
+        folder: RunFolder,
+        server: BrokerServer,
+        close: Callable[[], None],
+        limits: Mapping[str, Limits],
+    ) -> None:
+        """Nothing is handed on yet.
+
+        Args:
+            folder: the run's.
+            server: reaches the shards, and keeps limits and money.
+            close: called when the run is told to end.
+            limits: those that the server goes by, by model.
+        """
+        self._tail = CommandTail(folder.control)
+        self._server = server
+        self._close = close
+        self._limits = dict(limits)
+
+    def take_up(self, waiting: Collection[str]) -> None:
+        """Hand on what stands there already; shards know what they have answered.
+
+        Args:
+            waiting: ids of the requests that nobody has answered for good.
+        """
+        for command in self._tail.read():
+            # who was to end then has ended
+            if command.id in waiting and command.kind in {"budget", "limits"}:
+                self._obey(command)
+            self._server.relay(msgspec.json.encode(command))
+
+    def listen(self) -> None:
+        """Hand on what came since the last time."""
+        for command in self._tail.read():
+            self._obey(command)
+            self._server.relay(msgspec.json.encode(command))
+
+    def _obey(self, command: Command) -> None:
+        match command.kind:
+            case "drain" | "cancel":
+                self._close()
+            case "budget":
+                usd = command.payload.get("add_usd")
+                if is_amount(usd):
+                    self._server.add_budget(pico(usd))
+            case "limits":
+                self._set_limits(command)
+            case _:
+                pass  # each shard for itself
+
+    def _set_limits(self, command: Command) -> None:
+        try:
+            change = limits_change(command.payload)
+        except CommandRefused:
+            return  # every shard says so in its log
+        for model in filter(change.concerns, self._limits):
+            self._limits[model] = change.applied_to(self._limits[model])
+            self._server.set_limits(model, self._limits[model])
+
+
+NOTHING_SPENT = Spending(
+    spent_pico=0, possible_pico=0, in_flight_pico=0, cap_pico=None, is_whole=False
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierProgress:
+    """A run, as it stands before it goes on."""
+
+    money: Spending = NOTHING_SPENT
+    limits: Sequence[LimitsChange] = ()  #: that were asked for, in order
+    waiting: frozenset[str] = frozenset()  #: requests without an answer, by id
+
+
+def earlier_progress(folder: RunFolder) -> EarlierProgress:
+    """What the union of a run knows; nothing, of a run that begins."""
+    if not folder.log.exists():
+        return EarlierProgress()
+    with open_reader(folder.log) as reader:
+        return EarlierProgress(
+            money=spending(reader),
+            limits=limits_in_force(events(reader, limit=ALL, kinds=KINDS)),
+            waiting=frozenset(request.id for request in waiting(folder)),
+        )

@@ -1,0 +1,345 @@
+"""Places shards on the nodes of a Ray cluster (the extra `ray`).
+
+Ray only places, waits and stops: one actor a shard, no restart of its own, nothing sent
+through it but the shard's specification. Actors end with the process that placed them.
+
+The shard is a process of its own, not a thread of the actor's: it needs the main thread
+for its signals, and an environment without the options of others. When the actor dies,
+the process dies with it at once, so that a dead actor is a dead shard.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from runner.errors import RunnerError, UsageError
+from runner.shards.engines import (
+    LOOPBACK,
+    ExitKind,
+    ShardExit,
+    ShardHandle,
+    ShardProcess,
+    ShardSpec,
+)
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class ShardHost:
+    """An actor that carries one shard; `run` blocks, the others answer meanwhile."""
+
+    def __init__(self) -> None:
+        """Nothing runs yet."""
+        self._process: ShardProcess | None = None
+        self._asked = threading.Lock()
+        self._is_stopped = False
+
+    def node(self) -> str:
+        """Ray's id of the node that it is on."""
+        from ray import get_runtime_context  # noqa: PLC0415 - Ray is an extra
+
+        return str(get_runtime_context().get_node_id())
+
+    def run(
+        self, spec: ShardSpec, passed_on: Mapping[str, str]
+    ) -> tuple[ExitKind, int, str] | str:
+        """Carry the shard to its end; a sentence, if it could not be started."""
+        with self._asked:
+            if self._is_stopped:
+                return ExitKind.DIED, -signal.SIGTERM, "stopped before it began"
+            try:
+                self._process = ShardProcess(spec, passed_on, orphaned=signal.SIGKILL)
+            except OSError as error:
+                return f"{error}; check the folder on its node"
+        return self._process.wait()
+
+    def drain(self) -> None:
+        """Ask the shard to finish its calls in flight and to end."""
+        with self._asked:
+            self._is_stopped = True
+            if self._process is not None:
+                self._process.drain()
+
+
+OLDEST: Final = (2, 60)
+"""The version of Ray with which this was tried."""
+
+CALLS: Final = 4
+"""Methods of an actor that run at once: the shard itself, and what is asked of it."""
+
+CONNECT_S: Final = 5.0
+PLACED_S: Final = 5.0
+"""For an actor to say where it is, where it has to be stopped: one that does not say so
+waits for a node."""
+STORE_BYTES: Final = 100 * 2**20
+"""Of a Ray that is started here: near the least that it takes, as nothing is stored."""
+
+
+def import_ray() -> ModuleType:
+    """Ray, which tells nobody that it is used.
+
+    Raises:
+        UsageError: it is missing or too old.
+    """
+    # on unless this says otherwise before it is imported
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        ray = import_module("ray")
+    except ImportError as error:
+        raise UsageError(
+            "--engine ray needs Ray, which is not installed: pip install 'siftlog[ray]'"
+        ) from error
+    if tuple(map(int, ray.__version__.split(".")[:2])) < OLDEST:
+        raise UsageError(
+            f"Ray {ray.__version__} is older than {'.'.join(map(str, OLDEST))}, with "
+            "which siftlog was tried: pip install --upgrade 'siftlog[ray]'"
+        )
+    return ray
+
+
+class _Placed:
+    """An actor, and what was asked of it."""
+
+    def __init__(self, actor: Any, node: Any, end: Any) -> None:  # noqa: ANN401 - Ray has no types for them
+        self.actor = actor
+        self.node = node
+        self.end = end
+        self.is_killed = False  #: Ray was asked to, which is all that it then tells
+
+
+class RayEngine:
+    """Starts every shard in an actor of its own, spread over the nodes."""
+
+    def __init__(
+        self, environment: Mapping[str, str], *, shards: int, address: str | None
+    ) -> None:
+        """Join a cluster, or start Ray on this machine.
+
+        Args:
+            environment: has the values of the variables that shards are passed.
+            shards: how many will be placed at a time.
+            address: of the cluster, as `ray.init` takes it; None: RAY_ADDRESS if that
+                is set, else a Ray of this machine that ends with the engine.
+
+        Raises:
+            UsageError: Ray is missing or too old.
+            RunnerError: the cluster cannot be joined, or is too small.
+        """
+        self._ray = ray = import_ray()
+        self._environment = environment
+        self._numbers = count()
+        self._placed: dict[ShardHandle, _Placed] = {}
+        self._nodes: dict[ShardHandle, str | None] = {}
+        self._doubted: set[str] = set()  #: nodes on which a shard was out of reach
+        self._nothing = threading.Event()
+        found = address or os.environ.get("RAY_ADDRESS")
+        own = {
+            "num_cpus": shards,
+            "object_store_memory": STORE_BYTES,
+            "include_dashboard": False,
+        }
+        if found:
+            _check_reachable(found)
+        try:
+            ray.init(
+                address=found or "local",
+                log_to_driver=False,
+                logging_level="ERROR",
+                **({} if found else own),
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise RunnerError(
+                f"The Ray cluster {found or 'of this machine'} cannot be joined: "
+                f"{error}; check --address and ray status."
+            ) from error
+        places = int(ray.cluster_resources().get("CPU", 0))
+        if places < shards:
+            ray.shutdown()
+            raise RunnerError(
+                f"The Ray cluster has {places} CPUs, and each shard takes one: add "
+                f"nodes or use --shards {max(places, 1)}."
+            )
+        self._host = ray.remote(ShardHost)
+
+    @property
+    def host(self) -> str:
+        """This node's address, or loopback where the cluster is this machine alone."""
+        if not self.is_spread:
+            return LOOPBACK
+        return str(import_module("ray.util").get_node_ip_address())
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether the cluster has more machines than this one."""
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        return len({node["NodeManagerAddress"] for node in nodes}) > 1
+
+    def place(self, spec: ShardSpec, *, near: ShardHandle | None = None) -> ShardHandle:
+        """Have a shard started; it waits where no node has a CPU to spare.
+
+        Raises:
+            RunnerError: the cluster is out of reach.
+        """
+        handle = ShardHandle(index=spec.index, number=next(self._numbers))
+        passed_on = {name: self._environment[name] for name in spec.environment}
+        with self._reached():
+            actor = self._host.options(
+                num_cpus=1,
+                max_restarts=0,
+                max_task_retries=0,
+                max_concurrency=CALLS,
+                scheduling_strategy=self._strategy(near),
+            ).remote()
+            self._placed[handle] = _Placed(
+                actor, actor.node.remote(), actor.run.remote(spec, passed_on)
+            )
+        return handle
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Say in one sentence that the cluster is gone."""
+        try:
+            yield
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise RunnerError(
+                f"The Ray cluster is out of reach: {_first_line(error)}; see ray "
+                "status, then go on with siftlog resume."
+            ) from error
+
+    def _strategy(self, near: ShardHandle | None) -> Any:  # noqa: ANN401 - one of several classes
+        """The node of an earlier placement if it has room, else an emptier one.
+
+        A node that stands still counts as alive for about a minute, and as empty: it is
+        passed over by naming another one.
+        """
+        node = self._nodes.get(near) if near is not None else None
+        if node is None and self._doubted:
+            node = min(self._trusted(), key=self._load, default=None)
+        if node is None:
+            return "SPREAD"
+        strategies = import_module("ray.util.scheduling_strategies")
+        return strategies.NodeAffinitySchedulingStrategy(node, soft=True)
+
+    def _trusted(self) -> list[str]:
+        """The nodes that take shards and were always heard."""
+        return [
+            node["NodeID"]
+            for node in self._ray.nodes()
+            if node["Alive"]
+            and node["Resources"].get("CPU")
+            and node["NodeID"] not in self._doubted
+        ]
+
+    def _load(self, node: str) -> tuple[int, str]:
+        """How many shards are on a node; of equals, always the same one comes first."""
+        placed = self._placed.values()
+        return sum(self._node_of(each) == node for each in placed), node
+
+    def wait_any(self, timeout_s: float) -> ShardExit | None:
+        """The next end of an actor's shard; None if none came in time.
+
+        Raises:
+            RunnerError: the cluster is out of reach.
+        """
+        by_end = {placed.end: handle for handle, placed in self._placed.items()}
+        if not by_end:
+            self._nothing.wait(timeout_s)
+            return None
+        with self._reached():
+            ready, _ = self._ray.wait(list(by_end), num_returns=1, timeout=timeout_s)
+        if not ready:
+            return None
+        handle = by_end[ready[0]]
+        placed = self._placed.pop(handle)
+        self._nodes[handle] = self._node_of(placed)
+        ended = self._end(handle, placed)
+        if ended.how is ExitKind.UNAVAILABLE:
+            self._doubt(placed)
+        if ended.how is not ExitKind.FINISHED:
+            # whatever is left of it and can be reached
+            self._ray.kill(placed.actor)
+        return ended
+
+    def _node_of(self, placed: _Placed) -> str | None:
+        """Where it was placed, if it got that far."""
+        try:
+            return str(self._ray.get(placed.node, timeout=0))
+        except self._ray.exceptions.RayError:
+            return None
+
+    def _end(self, handle: ShardHandle, placed: _Placed) -> ShardExit:
+        errors = self._ray.exceptions
+        try:
+            result = self._ray.get(placed.end)
+        except errors.ActorDiedError as error:
+            # Ray says so of a lost node too, and of an actor as soon as it is to kill
+            # it: there the shard may well be at work
+            is_seen = not placed.is_killed and self._nodes[handle] in self._live_nodes()
+            how = ExitKind.DIED if is_seen else ExitKind.UNAVAILABLE
+            return ShardExit(handle=handle, how=how, said=_first_line(error))
+        except errors.RayError as error:
+            said = _first_line(error)
+            return ShardExit(handle=handle, how=ExitKind.UNAVAILABLE, said=said)
+        if isinstance(result, str):
+            return ShardExit(handle=handle, how=ExitKind.FINISHED, code=1, said=result)
+        how, code, said = result
+        return ShardExit(handle=handle, how=how, code=code, said=said)
+
+    def _live_nodes(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+
+    def stop(self, handle: ShardHandle, *, at_once: bool) -> None:
+        """Ask an actor to drain its shard, or kill it with its shard."""
+        placed = self._placed.get(handle)
+        if placed is None:
+            return
+        if not at_once:
+            # a shard may have begun before its actor was heard
+            self._ray.wait([placed.node], timeout=PLACED_S)
+        # one that waits for a node has nothing to finish, and nobody to tell it
+        if at_once or self._node_of(placed) is None:
+            self._doubt(placed)
+            placed.is_killed = True
+            self._ray.kill(placed.actor)
+        else:
+            placed.actor.drain.remote()
+
+    def _doubt(self, placed: _Placed) -> None:
+        """Place nothing more where a shard is out of reach, or has to be killed."""
+        node = self._node_of(placed)
+        if node is not None:
+            self._doubted.add(node)
+
+    def close(self) -> None:
+        """Leave the cluster, or end the Ray started here, with all that is placed."""
+        for placed in self._placed.values():
+            self._ray.kill(placed.actor)
+        self._placed.clear()
+        self._ray.shutdown()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _check_reachable(address: str) -> None:
+    """Raise `RunnerError` where nobody answers: Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        return  # such as "auto", which Ray resolves
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise RunnerError(
+            f"The Ray cluster {address} cannot be joined: {error}; check --address and "
+            "ray status."
+        ) from error

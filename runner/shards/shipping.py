@@ -1,0 +1,253 @@
+"""Ships a shard's log to a place, from its first event to its last, and checks both.
+
+Only the logs of this folder tell who is at work: what runs on other machines is kept
+apart by whoever started it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from runner.engine.background import run_alongside
+from runner.engine.driver import Driver
+from runner.errors import RunnerError, UsageError
+from runner.options import RunOptions
+from runner.roles import assigned
+from runner.run.context import RunContext
+from runner.run.end import RunOutcome
+from runner.run.folder import check_inputs
+from runner.shards.parts import ShardPart, log_beginning
+from runner.workload import Workload
+from store.clock import Clock
+from store.errors import PlaceAway, Unshipped
+from store.events import RunStarted
+from store.runs import RunFolder, add_place
+from store.segments.place import Place
+from store.segments.shipping import Shipper
+from store.segments.source import sources
+from store.slices import Shard, Slices
+
+
+def check_others(
+    own: RunFolder,
+    shard: Shard,
+    work: Workload,
+    options: RunOptions,
+    *,
+    accept_changes: bool,
+) -> None:
+    """Compare a shard with the others of its run, and with what it was itself.
+
+    Raises:
+        RunChanged: they have other inputs.
+        UsageError: they ask something else, or the run is not split.
+        RunnerError: one of them is at work on the same slices.
+    """
+    whole = own.whole
+    before = log_beginning(whole)
+    if before is not None and before.shard is None:
+        raise UsageError(
+            f"Run {own.run_id} is not split: go on with siftlog resume {own.run_id}, "
+            "or choose another --run-id."
+        )
+    for other in own.shards():
+        first = log_beginning(other)
+        if first is None:
+            continue
+        if not accept_changes:
+            check_same(other.log, first, work, options)
+        if first.shard is None or other == own or not other.is_alive():
+            continue
+        shared = Slices.parse(shard.slices) & Slices.parse(first.shard.slices)
+        if shared:
+            raise RunnerError(
+                f"Shard {first.shard} of run {own.run_id} is at work on "
+                f"{len(shared)} slices of Shard {shard}: wait until it ends, or end "
+                f"it with siftlog drain {own.run_id}."
+            )
+
+
+def check_same(
+    log: Path, first: RunStarted, work: Workload, options: RunOptions
+) -> None:
+    """Compare a shard with the beginning of another log of its run.
+
+    Raises:
+        RunChanged: it has other inputs.
+        UsageError: it asks something else.
+    """
+    models = {role: tuple(named) for role, named in first.models.items()}
+    settings = _without_inputs(json.loads(first.settings), first)
+    now = _without_inputs(json.loads(work.settings_json), first)
+    differs = {
+        "job": first.job != work.job.name,
+        "models": models != assigned(work.job, options).models,
+        "replicates": first.replicates != options.replicates,
+        **{name: settings.get(name) != now.get(name) for name in {**settings, **now}},
+    }
+    wrong = next((name for name, is_other in differs.items() if is_other), None)
+    if wrong is not None:
+        raise UsageError(
+            f"{log} was begun with another {wrong!r}: the shards of a run ask "
+            "the same of different items; type what it was, or choose another --run-id."
+        )
+    check_inputs(first, work)
+
+
+def check_place(place: Place, run_id: str) -> None:
+    """See that a place takes the logs of a run, before anything is paid for.
+
+    Raises:
+        PlaceAway: it takes none.
+        UsageError: it holds those of another run, and both would be spoiled.
+    """
+    place.prove()
+    held = {source.identity.run_id for source in sources(place)}
+    if held - {run_id}:
+        raise UsageError(
+            f"{place.address} holds the logs of run {min(held - {run_id})}: name "
+            f"another --ship for run {run_id}, each run has a place of its own."
+        )
+
+
+def _without_inputs(
+    settings: Mapping[str, object], first: RunStarted
+) -> dict[str, object]:
+    """Settings but for the names of files, which differ from machine to machine."""
+    named = {each.setting for each in first.inputs}
+    return {name: value for name, value in settings.items() if name not in named}
+
+
+PATIENCE_S = 60.0
+"""For a place that is away when all else is done, or before anything is: a file server
+changes over to its second head meanwhile, and a cluster that ends the job does not wait
+any longer."""
+
+LOOK_S = 1.0
+"""Between two attempts; and so long it takes until a second Ctrl-C is heard."""
+
+
+async def check_reachable(
+    place: Place, run_id: str, clock: Clock, *, patient: bool
+) -> None:
+    """See that a place takes a run's logs, before anything is paid for.
+
+    Args:
+        place: where a shard's log is to be carried.
+        run_id: its run.
+        clock: says when to look again.
+        patient: whether one that is away is waited for: a person who has mistyped it
+            wants to know at once, and who starts shards anew would give this one up.
+
+    Raises:
+        PlaceAway: it takes nothing.
+        UsageError: it holds the logs of another run.
+    """
+    until = clock.monotonic() + (PATIENCE_S if patient else 0.0)
+    while True:
+        try:
+            await asyncio.to_thread(check_place, place, run_id)
+        except PlaceAway:
+            if clock.monotonic() >= until:
+                raise
+        else:
+            return
+        await clock.sleep_until(clock.monotonic() + LOOK_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogShipper:
+    """Carries what is recorded while the driver works."""
+
+    shipper: Shipper
+    driver: Driver
+    shell: RunContext
+    folder: RunFolder
+    address: str
+
+    async def carry(self) -> None:
+        """Carry on; the driver drains once more waits than may be lost."""
+        try:
+            await self.shipper.run()
+        except Unshipped as error:
+            self.shell.tell(f"{error}.")
+            self.driver.drain()
+
+    async def conclude(self, ended: RunOutcome) -> RunOutcome:
+        """Carry the rest, once the log's last event is in it.
+
+        A place that is away is waited for: the disk may be gone with this process.
+
+        Returns:
+            How the work came out: not finished while some of it lies here alone.
+        """
+        clock = self.shell.clock
+        until = clock.monotonic() + PATIENCE_S
+        while not (is_carried := await self._carry_rest(ended)):
+            if self.driver.is_stopping or clock.monotonic() >= until:
+                break
+            await clock.sleep_until(clock.monotonic() + LOOK_S)
+        if is_carried:
+            return ended
+        left = self.shipper.statistics().unshipped_bytes
+        why = (
+            f"The last {left:,} bytes of {self.folder.log} were not carried to "
+            f"{self.address}: keep the file, and start the shard again once the place "
+            "takes them."
+        )
+        if ended.why is not None:
+            self.shell.tell(ended.why)
+        outcome = "drained" if ended.outcome == "finished" else ended.outcome
+        return RunOutcome(outcome=outcome, why=why)
+
+    async def _carry_rest(self, ended: RunOutcome) -> bool:
+        """Carry all there is, and that it is all; False: the place is away."""
+        if ended.outcome == "finished":
+            return await self.shipper.finish()
+        return await self.shipper.flush()
+
+
+@asynccontextmanager
+async def shipping_log(
+    folder: RunFolder, part: ShardPart | None, driver: Driver, shell: RunContext
+) -> AsyncIterator[LogShipper | None]:
+    """Carry a log beside the body, where that was asked for.
+
+    Args:
+        folder: of the log, which is open for writing.
+        part: the shard; None: the run is not split.
+        driver: is told where there is no going on.
+        shell: clock and words.
+
+    Raises:
+        PlaceAway: the place cannot be looked at.
+    """
+    if part is None or part.shipping is None:
+        yield None
+        return
+    place = part.shipping.place
+    async with Shipper.following(
+        folder.log,
+        place,
+        clock=shell.clock,
+        tell=lambda said: shell.tell(f"{said}."),
+        siftlog_version=version("siftlog"),
+        shard=part.shard,
+        every_s=part.shipping.every_s,
+    ) as shipper:
+        carrier = LogShipper(
+            shipper=shipper,
+            driver=driver,
+            shell=shell,
+            folder=folder,
+            address=place.address,
+        )
+        add_place(folder.places, place.address)
+        async with run_alongside(driver.guard(carrier.carry)):
+            yield carrier

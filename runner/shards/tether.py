@@ -1,0 +1,28 @@
+"""The command `siftlog`, tied to the process that started it.
+
+`python -m runner.shards.tether SIGNAL WORDS...` carries out `siftlog WORDS...`. Its
+standard input is a pipe that nobody writes to: it ends when the starter dies, however
+that dies, and then this process sends itself SIGNAL: SIGTERM to finish its calls,
+SIGKILL where the starter's death is to be its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from runner.cli.main import main
+
+
+def _heed(number: signal.Signals) -> None:
+    """Wait for the end of standard input."""
+    os.read(0, 1)
+    os.kill(os.getpid(), number)
+
+
+if __name__ == "__main__":
+    ending = signal.Signals[sys.argv.pop(1)]
+    threading.Thread(target=_heed, args=(ending,), daemon=True).start()
+    main()

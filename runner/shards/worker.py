@@ -1,0 +1,126 @@
+"""Does a shard's work: begins its log, or goes on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from runner.errors import UsageError
+from runner.options import RunOptions
+from runner.run import launch
+from runner.run.context import RunContext
+from runner.run.control import waiting
+from runner.run.end import RunOutcome
+from runner.shards.parts import (
+    ShardPart,
+    ShippingOptions,
+    log_beginning,
+    read_other_logs,
+)
+from runner.shards.shipping import check_others, check_reachable, check_same
+from runner.workload import Workload
+from store.runs import RunFolder
+from store.slices import Shard
+
+
+async def work_on(
+    folder: RunFolder,
+    shard: Shard,
+    work: Workload,
+    options: RunOptions,
+    shell: RunContext,
+    *,
+    own: Collection[str] = (),
+    shipping: ShippingOptions | None = None,
+    accept_changes: bool = False,
+    accept_loss: bool = False,
+) -> RunOutcome:
+    """Take a shard of a run to its end, from wherever its log stands.
+
+    Args:
+        folder: the shard's, of the run's folder.
+        shard: which part.
+        work: the run's job, settings and data.
+        options: how calls are sent.
+        shell: what surrounds the process.
+        own: names of the limits that were given for this process.
+        shipping: where its log is carried; None: it stays where it is.
+        accept_changes: whether inputs and prompts may differ from what they were.
+        accept_loss: whether it goes on although acknowledged events are missing, here
+            or in a log with some of the same items.
+
+    Raises:
+        UsageError: it stops when something is decided, or is of another run, or what
+            is in the place is.
+        PlaceAway: nothing can be kept in the place.
+        RunChanged: the run has other inputs.
+        EventsLost: such events are missing, and that was not accepted.
+        RunnerError: another process is at work on the same items.
+    """
+    if options.stopping is not None:
+        raise UsageError(
+            "--stop-when-decided looks at all answers of a run, and a shard has only "
+            "its own: leave one of the two out."
+        )
+    launch.check_alive(folder)
+    check_others(folder, shard, work, options, accept_changes=accept_changes)
+    place = None if shipping is None else shipping.place
+    if place is not None:
+        is_placed = shell.broker is not None
+        await check_reachable(place, folder.run_id, shell.clock, patient=is_placed)
+    found = await read_other_logs(
+        folder, shard, place, shell.clock, shell.tell, accept_loss=accept_loss
+    )
+    if found.first is not None and not accept_changes:
+        check_same(folder.whole.log, found.first, work, options)
+    first = log_beginning(folder)
+    if first is None:
+        launch.check_cancelled(folder.whole, found.state)
+    known = {each.budget_usd for each in (first, found.first) if each is not None}
+    if options.budget is None or options.budget in known:
+        # the words of a submission are repeated; the cap may have been raised since
+        cap_usd = found.cap_usd if first is None else None
+        options = options.model_copy(update={"budget": cap_usd})
+    if first is None:
+        later = _retries(folder.whole)
+        found = replace(found, settled=found.settled | later)
+        part = ShardPart(shard=shard, shipping=shipping, others=found)
+        ended = await launch.start(folder, work, options, shell, part=part)
+        if later and ended.outcome == "finished":
+            # what is to be asked again had to be taken over first
+            ended = await work_on(
+                folder,
+                shard,
+                work,
+                options,
+                shell,
+                own=own,
+                shipping=shipping,
+                accept_changes=accept_changes,
+                accept_loss=accept_loss,
+            )
+    else:
+        part = ShardPart(shard=shard, shipping=shipping, others=found)
+        ended = await launch.resume(
+            folder,
+            work,
+            options,
+            shell,
+            accept_changes=accept_changes,
+            accept_loss=accept_loss,
+            own=own,
+            part=part,
+        )
+    if found.known is not None and found.known.refused:
+        shell.tell(
+            f"{found.known.refused:,} answers of the run are to other requests than "
+            "are sent now: these tasks were asked again."
+        )
+    return ended
+
+
+def _retries(run: RunFolder) -> frozenset[str]:
+    """Requests to ask tasks of a run again that none of its logs has answered."""
+    if not run.log.exists():
+        return frozenset()
+    return frozenset(each.id for each in waiting(run) if each.kind == "retry")

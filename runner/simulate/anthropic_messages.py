@@ -1,0 +1,266 @@
+"""Requests and replies of Anthropic's Messages API, as far as they are simulated.
+
+An answer in a given form is asked for in one of two ways: by a JSON schema in
+`output_config`, answered by a text, or by a tool that has to be used, answered by its
+input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from runner.errors import BadRequest
+from runner.messages import ChatRequest, Message, Schema, TextPart
+from runner.simulate.dialect import Dialect, ServedAnswer, native
+from runner.simulate.replies import EVENTS, ReplyDraft, WrittenReply, event, pieces
+from runner.simulate.requests import SimulatedRequest, decoded, sized_chat
+
+UNSUPPORTED: Final = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "maxItems", "uniqueItems"),
+)
+"""Keywords that the schema of a format may not have (Anthropic's documentation,
+"Structured outputs"; a tool's schema may)."""
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _Message(msgspec.Struct):
+    role: Literal["user", "assistant"]
+    content: str | list[_Text]
+
+
+class _Format(msgspec.Struct):
+    type: Literal["json_schema"]
+    schema: msgspec.Raw
+
+
+class _OutputConfig(msgspec.Struct):
+    format: _Format | None = None
+
+
+class _Tool(msgspec.Struct):
+    name: str
+    input_schema: msgspec.Raw
+
+
+class _ToolChoice(msgspec.Struct):
+    type: str
+    name: str = ""
+
+
+class _Body(msgspec.Struct):
+    model: str
+    max_tokens: int
+    messages: list[_Message]
+    system: str | list[_Text] = ""
+    temperature: float | None = None
+    output_config: _OutputConfig | None = None
+    tools: list[_Tool] = []
+    tool_choice: _ToolChoice | None = None
+
+
+def read_message(body: bytes) -> SimulatedRequest:
+    """The chat in *body*; raise `BadRequest` where there is none."""
+    asked = decoded(body, _Body, "a messages")
+    if not asked.messages:
+        raise BadRequest("messages: at least one message is required")
+    system = _parts(asked.system) if asked.system else ()
+    schema, tool = _wanted(asked)
+    request = ChatRequest(
+        messages=(
+            *([Message(role="system", parts=system)] if system else ()),
+            *(
+                Message(role=message.role, parts=_parts(message.content))
+                for message in asked.messages
+            ),
+        ),
+        max_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        schema=schema,
+    )
+    return sized_chat(asked.model, request, body, tool)
+
+
+def _parts(content: str | list[_Text]) -> tuple[TextPart, ...]:
+    texts = [content] if isinstance(content, str) else [part.text for part in content]
+    return tuple(TextPart(text=text) for text in texts)
+
+
+def _wanted(asked: _Body) -> tuple[Schema | None, str]:
+    """The schema of the answer, and the tool that it goes to."""
+    choice = asked.tool_choice
+    if choice is not None and choice.type == "tool":
+        for tool in asked.tools:
+            if tool.name == choice.name:
+                return _schema(tool.name, tool.input_schema), tool.name
+        raise BadRequest(f"tool_choice: there is no tool {choice.name!r}")
+    if asked.output_config is not None and asked.output_config.format is not None:
+        return _schema("output", _checked(asked.output_config.format.schema)), ""
+    return None, ""
+
+
+def _checked(raw: msgspec.Raw) -> msgspec.Raw:
+    """The schema of a format; raise `BadRequest` where none may look so."""
+    try:
+        _check(msgspec.json.decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"output_config.format.schema: {error}") from None
+    return raw
+
+
+def _check(node: object) -> None:
+    """Raise for a part of a schema that a format may not have."""
+    if isinstance(node, list):
+        for each in node:
+            _check(each)
+        return
+    if not isinstance(node, dict):
+        return
+    if node.get("type") == "object" and node.get("additionalProperties") is not False:
+        raise BadRequest(
+            "output_config.format.schema: For 'object' type, 'additionalProperties' "
+            "must be set to false"
+        )
+    for keyword in UNSUPPORTED:
+        if keyword in node and "type" in node:
+            raise BadRequest(
+                f"output_config.format.schema: For '{node['type']}' type, property "
+                f"'{keyword}' is not supported"
+            )
+    for each in node.values():
+        _check(each)
+
+
+def _schema(name: str, raw: msgspec.Raw) -> Schema:
+    return Schema(name=name, json=bytes(raw).decode())
+
+
+# -- Anthropic's messages ---------------------------------------------------------
+
+
+def write_message(
+    _row: Dialect,
+    asked: SimulatedRequest,
+    digest: str,
+    draft: ReplyDraft,
+    served: ServedAnswer,
+) -> WrittenReply:
+    """A message of Anthropic's, or its events."""
+    body = _anthropic_message(asked, digest, draft, served)
+    if not asked.is_streamed:
+        return WrittenReply(body=msgspec.json.encode(body))
+    return WrittenReply(body=b"".join(_message_events(body)), media=EVENTS)
+
+
+_STOPS: Final[Mapping[str, str]] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+
+
+def _anthropic_message(
+    asked: SimulatedRequest, digest: str, draft: ReplyDraft, served: ServedAnswer
+) -> dict[str, Any]:
+    text = draft.texts[0]
+    stop = _STOPS[draft.finish]
+    blocks: list[dict[str, Any]] = []
+    if isinstance(asked.fields.get("thinking"), dict) and served.tokens.reasoning:
+        thoughts = draft.thoughts or "Let me read the text."
+        blocks.append(
+            {"type": "thinking", "thinking": thoughts, "signature": digest[:32]}
+        )
+    if asked.tool and draft.finish == "stop" and _is_object(text):
+        stop = "tool_use"
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": f"toolu_{digest[:24]}",
+                "name": asked.tool,
+                "input": msgspec.json.decode(text.encode()),
+            }
+        )
+    elif text:
+        blocks.append({"type": "text", "text": text})
+    return {
+        "id": f"msg_{digest[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": served.model,
+        "content": blocks,
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "stop_details": {"type": "refusal", "category": None, "explanation": None}
+        if stop == "refusal"
+        else None,
+        "usage": native(served.tokens, served.tier),
+    }
+
+
+def _message_events(body: Mapping[str, Any]) -> Iterator[bytes]:
+    """The events of a message."""
+
+    def named(kind: str, **values: Any) -> bytes:
+        return event({"type": kind, **values}, kind)
+
+    usage = body["usage"]
+    yield named(
+        "message_start",
+        message={
+            **body,
+            "content": [],
+            "stop_reason": None,
+            "usage": {**usage, "output_tokens": 1},
+        },
+    )
+    yield named("ping")
+    for index, block in enumerate(body["content"]):
+        start: dict[str, Any]
+        deltas: list[dict[str, str]]
+        match block["type"]:
+            case "thinking":
+                start = {"type": "thinking", "thinking": "", "signature": ""}
+                deltas = [
+                    {"type": "thinking_delta", "thinking": piece}
+                    for piece in pieces(block["thinking"])
+                ]
+                deltas.append(
+                    {"type": "signature_delta", "signature": block["signature"]}
+                )
+            case "tool_use":
+                start = {**block, "input": {}}
+                whole = msgspec.json.encode(block["input"]).decode()
+                deltas = [
+                    {"type": "input_json_delta", "partial_json": piece}
+                    for piece in pieces(whole)
+                ]
+            case _:
+                start = {"type": "text", "text": ""}
+                deltas = [
+                    {"type": "text_delta", "text": piece}
+                    for piece in pieces(block["text"])
+                ]
+        yield named("content_block_start", index=index, content_block=start)
+        for delta in deltas:
+            yield named("content_block_delta", index=index, delta=delta)
+        yield named("content_block_stop", index=index)
+    yield named(
+        "message_delta",
+        delta={"stop_reason": body["stop_reason"], "stop_sequence": None},
+        usage={"output_tokens": usage["output_tokens"]},
+    )
+    yield named("message_stop")
+
+
+def _is_object(text: str) -> bool:
+    """Whether it can be the input of a tool."""
+    try:
+        return isinstance(msgspec.json.decode(text.encode()), dict)
+    except msgspec.DecodeError:
+        return False

@@ -1,0 +1,330 @@
+"""Writes tables of typed columns as files: JSON lines, CSV, Parquet."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from runner.score.render import csv_lines
+from runner.scorecard import Cell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+_INT64: Final = range(-(2**63), 2**63)
+"""Whole numbers that a file of columns can hold."""
+
+
+class Kind(enum.Enum):
+    """A column's kind, the same in every form of file."""
+
+    NOTHING = "nothing"  #: no cell of it has a value
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+
+    @classmethod
+    def of(cls, cell: Cell) -> Kind:
+        """The narrowest kind that a cell fits; a number that is none is no value."""
+        match cell:
+            case bool():
+                return cls.BOOLEAN
+            case int():
+                return cls.INTEGER if cell in _INT64 else cls.TEXT
+            case float():
+                return cls.NOTHING if math.isnan(cell) else cls.NUMBER
+            case str():
+                return cls.TEXT
+            case None:
+                return cls.NOTHING
+
+    def with_(self, other: Kind) -> Kind:
+        """The narrowest kind that takes the cells of both.
+
+        >>> Kind.INTEGER.with_(Kind.NUMBER)
+        <Kind.NUMBER: 'number'>
+        >>> Kind.BOOLEAN.with_(Kind.INTEGER)
+        <Kind.TEXT: 'text'>
+        """
+        both = {self, other} - {Kind.NOTHING}
+        if len(both) < 2:  # noqa: PLR2004 - of one kind, or empty
+            return both.pop() if both else Kind.NOTHING
+        return Kind.NUMBER if both == {Kind.INTEGER, Kind.NUMBER} else Kind.TEXT
+
+    def cell(self, cell: Cell) -> Cell:
+        """A cell as its column holds it; None where it has no value."""
+        if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+            return None
+        return _CELLS[self](cell)
+
+
+def _text(cell: Cell) -> str:
+    """A cell among texts, written as CSV has it."""
+    if isinstance(cell, str):
+        return cell
+    return str(cell).lower() if isinstance(cell, bool) else repr(cell)
+
+
+_CELLS: Final[Mapping[Kind, Callable[[Cell], Cell]]] = {
+    Kind.NOTHING: lambda _: None,
+    Kind.BOOLEAN: lambda cell: cell,
+    Kind.INTEGER: lambda cell: cell,
+    Kind.NUMBER: lambda cell: float(cell or 0),
+    Kind.TEXT: _text,
+}
+
+
+CHUNK_ROWS = 2000
+"""Rows held at a time; also a Parquet row group."""
+
+CHUNK_BYTES = 16 << 20
+"""Characters held at a time: two thousand embeddings would be gigabytes of text."""
+
+Record = tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportColumn:
+    """A column's name and what all of its cells are."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportTable:
+    """A table with a name such as `tasks` or `scores/1/metrics`."""
+
+    name: str
+    columns: tuple[ExportColumn, ...]
+    rows: Iterable[Record]  #: may be an iterator: it is read once, from front to back
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    def chunks(self) -> Iterator[list[Record]]:
+        """The rows in pieces of bounded size, every cell of its column's kind."""
+        kinds = [column.kind for column in self.columns]
+        chunk: list[Record] = []
+        held = 0
+        for row in self.rows:
+            cells = tuple(k.cell(cell) for k, cell in zip(kinds, row, strict=True))
+            chunk.append(cells)
+            held += sum(len(cell) for cell in cells if isinstance(cell, str))
+            if len(chunk) >= CHUNK_ROWS or held >= CHUNK_BYTES:
+                yield chunk
+                chunk, held = [], 0
+        if chunk:
+            yield chunk
+
+
+def columns(**kinds: Kind) -> tuple[ExportColumn, ...]:
+    """Columns by their names, in the order given."""
+    return tuple(ExportColumn(name=name, kind=kind) for name, kind in kinds.items())
+
+
+IN_MEMORY: Final = 1 << 20
+"""Bytes of a table that are held before a file without a name takes them."""
+
+_LENGTH_BYTES: Final = 4
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[Cell, ...])
+
+
+class RowBuffer:
+    """The rows of one table: taken one by one, given back in their order."""
+
+    def __init__(self, names: Sequence[str], leaving: ExitStack) -> None:
+        """A table without rows.
+
+        Args:
+            names: of its columns.
+            leaving: when it is left, the rows are gone.
+        """
+        self._names = names
+        self._kinds = [Kind.NOTHING] * len(names)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._file = leaving.enter_context(
+            SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - by *leaving*
+        )
+
+    def add(self, cells: Record) -> None:
+        """Put the next row aside."""
+        held = [_storable(cell) for cell in cells]
+        self._kinds = [
+            kind.with_(Kind.of(cell))
+            for kind, cell in zip(self._kinds, held, strict=True)
+        ]
+        packed = self._encoder.encode(held)
+        self._file.write(len(packed).to_bytes(_LENGTH_BYTES) + packed)
+
+    @property
+    def columns(self) -> tuple[ExportColumn, ...]:
+        """The columns, each of the narrowest kind that takes all of its cells."""
+        return tuple(
+            ExportColumn(name=name, kind=kind)
+            for name, kind in zip(self._names, self._kinds, strict=True)
+        )
+
+    def __iter__(self) -> Iterator[Record]:
+        """All rows from the first."""
+        self._file.seek(0)
+        while head := self._file.read(_LENGTH_BYTES):
+            yield _DECODER.decode(self._file.read(int.from_bytes(head)))
+
+
+def _storable(cell: Cell) -> Cell:
+    """A cell that can be packed: whole numbers beyond 64 bits are texts from here."""
+    is_huge = Kind.of(cell) is Kind.TEXT and not isinstance(cell, str)
+    return repr(cell) if is_huge else cell
+
+
+def schema(sheet: ExportTable) -> pa.Schema:
+    """The columns with their types; they do not depend on whether there are rows."""
+    import pyarrow as pa  # noqa: PLC0415 - 0.2 s that most commands do without
+
+    types = {
+        Kind.NOTHING: pa.null(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INTEGER: pa.int64(),
+        Kind.NUMBER: pa.float64(),
+        Kind.TEXT: pa.string(),
+    }
+    return pa.schema([(column.name, types[column.kind]) for column in sheet.columns])
+
+
+def arrow_chunks(sheet: ExportTable) -> Iterator[pa.RecordBatch]:
+    """The rows in pieces of bounded size."""
+    import pyarrow as pa  # noqa: PLC0415 - likewise
+
+    fields = schema(sheet)
+    for chunk in sheet.chunks():
+        columns = zip(*chunk, strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)],
+            schema=fields,
+        )
+
+
+def arrow_table(sheet: ExportTable) -> pa.Table:
+    """All rows at once."""
+    import pyarrow as pa  # noqa: PLC0415 - likewise
+
+    return pa.Table.from_batches(arrow_chunks(sheet), schema=schema(sheet))
+
+
+def write_jsonl(path: Path, sheet: ExportTable) -> int:
+    """One JSON object a line; the number of rows.
+
+    JSON has no infinite numbers: they become null here, and stay in the other forms.
+    """
+    rows = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for chunk in sheet.chunks():
+            for row in chunk:
+                values = dict(zip(sheet.names, map(_finite, row), strict=True))
+                file.write(json.dumps(values, ensure_ascii=False, allow_nan=False))
+                file.write("\n")
+            rows += len(chunk)
+    return rows
+
+
+def _finite(cell: Cell) -> Cell:
+    return None if isinstance(cell, float) and math.isinf(cell) else cell
+
+
+def write_csv(path: Path, sheet: ExportTable) -> int:
+    """CSV with a header; what a spreadsheet would run is quoted. The number of rows."""
+    rows = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(csv_lines([sheet.names]))
+        for chunk in sheet.chunks():
+            file.write(csv_lines(chunk))
+            rows += len(chunk)
+    return rows
+
+
+def write_parquet(path: Path, sheet: ExportTable) -> int:
+    """Parquet with zstd; the number of rows."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - 0.2 s that only this form needs
+
+    rows = 0
+    with pq.ParquetWriter(path, schema(sheet), compression="zstd") as writer:
+        for batch in arrow_chunks(sheet):
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+WRITERS: Final[Mapping[str, Callable[[Path, ExportTable], int]]] = {
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+    "parquet": write_parquet,
+}
+"""File ending to writer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedFile:
+    """A file that was made, or would be."""
+
+    path: Path
+    rows: int
+    size: int | None  #: in bytes; None: it was not written
+
+
+def planned_files(
+    folder: Path, form: str, sheets: Iterable[ExportTable]
+) -> list[ExportedFile]:
+    """What `write` would make; everything is read, and nothing is written."""
+    counts = [(sheet, sum(map(len, sheet.chunks()))) for sheet in sheets]
+    return [
+        ExportedFile(path=_place(folder, sheet, form), rows=rows, size=None)
+        for sheet, rows in counts
+        if _has_file(form, rows)
+    ]
+
+
+def write(folder: Path, form: str, sheets: Iterable[ExportTable]) -> list[ExportedFile]:
+    """Write each sheet to its place in *folder*; a file that is there is replaced.
+
+    None is replaced before all are written: what is there belongs together.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[tuple[Path, ExportedFile]] = []
+    empty: list[Path] = []
+    with TemporaryDirectory(prefix=".", dir=folder) as drafts:
+        for number, sheet in enumerate(sheets):
+            draft = Path(drafts) / str(number)
+            rows = WRITERS[form](draft, sheet)
+            path, size = _place(folder, sheet, form), draft.stat().st_size
+            if not _has_file(form, rows):
+                empty.append(path)
+                continue
+            made.append((draft, ExportedFile(path=path, rows=rows, size=size)))
+        for draft, exported in made:
+            exported.path.parent.mkdir(parents=True, exist_ok=True)
+            draft.replace(exported.path)
+        for path in empty:
+            path.unlink(missing_ok=True)
+    return [exported for _, exported in made]
+
+
+def _has_file(form: str, rows: int) -> bool:
+    return form != "jsonl" or rows > 0
+
+
+def _place(folder: Path, sheet: ExportTable, form: str) -> Path:
+    return folder / f"{sheet.name}.{form}"

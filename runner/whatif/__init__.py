@@ -1,1 +1,0 @@
-"""A recorded run played again under other limits, without a call."""

@@ -1,0 +1,316 @@
+"""Defines what a run is about: a job, its settings, its data, and their hashes.
+
+Settings are resolved from flags, `--set`, the environment and the configuration file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from runner.errors import DatasetError, UsageError
+from runner.job import Dataset, InputFile, Job, calling
+from runner.messages import ABSENT
+from runner.options import RunOptions
+from store.events import Input
+
+_CHUNK = 1 << 20
+
+# read as text, for parsing a hundred files takes as long as starting Python does; what
+# only looks like an import, in a docstring, adds a file and harms nobody
+_IMPORT = re.compile(
+    r"^ *(?:from|import) +([\w.]+)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE
+)
+_NAME = re.compile(r"\w+")
+
+
+def code_hash(job: Job) -> str:
+    """SHA-256 over the job's source files and those of its house that they import.
+
+    The house is the top-level package of the job's own: a parser or a metric that jobs
+    share counts like one of the job's. Files go by sorted relative path.
+
+    The prompts that a package ships (`prompts*.toml`) count like its code.
+
+    A job that is one module, in no package, is that file: beside it may stand whatever
+    else is installed.
+    """
+    source = Path(inspect.getfile(type(job))).resolve()
+    house, *inner = type(job).__module__.split(".")
+    is_package = source.name == "__init__.py"
+    root = source.parents[len(inner) + is_package]
+    is_alone = not inner and not is_package
+    files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    waiting = list(files)
+    while waiting:
+        found = set(_imports(waiting.pop(), root, house)) - files
+        files |= found
+        waiting += found
+    if not is_alone:
+        files |= set(source.parent.glob("prompts*.toml"))
+    return _tree_hash(root, sorted(files))
+
+
+def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
+    """The files of a top-level package that a source file imports, anywhere in it."""
+    for module, names in _IMPORT.findall(file.read_text("utf-8")):
+        first, *rest = module.split(".")
+        if first != house:
+            continue
+        package = root.joinpath(first, *rest)
+        for place in (package, *(package / name for name in _NAME.findall(names))):
+            choices = (place.with_suffix(".py"), place / "__init__.py")
+            yield from filter(Path.is_file, choices)
+
+
+def input_hashes(files: Iterable[InputFile]) -> list[Input]:
+    """Each input with its content's hash, in the order given."""
+    return [
+        Input(
+            setting=f.setting, path=str(f.path), sha256=f.sha256 or _path_hash(f.path)
+        )
+        for f in files
+    ]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder that count, in the order in which they do."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def listed(hashes: Iterable[tuple[str, str]]) -> bytes:
+    """What a folder's hash is over: the names of its files, each with its hash."""
+    return "".join(f"{name}\0{sha256}\n" for name, sha256 in hashes).encode()
+
+
+def _path_hash(path: Path) -> str:
+    try:
+        if path.is_dir():
+            return _tree_hash(path, files_of(path))
+        return _file_hash(path)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
+    named = ((file.relative_to(folder).as_posix(), _file_hash(file)) for file in files)
+    return hashlib.sha256(listed(named)).hexdigest()
+
+
+ENVIRONMENT = "SIFTLOG_SET_"
+
+
+def resolve(
+    job: Job,
+    *,
+    typed: Mapping[str, Sequence[str]],
+    environment: Mapping[str, str],
+    file: Mapping[str, Any],
+    folder: Path = Path(),
+) -> BaseModel:
+    """The job's settings; the command line wins over environment over file.
+
+    Args:
+        job: whose settings.
+        typed: from the command line, each name with all its values.
+        environment: the process environment; `SIFTLOG_SET_<NAME>` counts.
+        file: the `[settings]` table of a configuration file.
+        folder: that of the file; relative paths in it begin there, wherever the
+            command is typed. Those of the command line and the environment begin in
+            the current folder.
+
+    Raises:
+        UsageError: a name is unknown or a value does not fit, naming which.
+    """
+    fields = job.Settings.model_fields
+    values: dict[str, Any] = {}
+    for key, value in file.items():
+        name = _name(job, key)
+        is_path = _is_path(fields[name].annotation)
+        values[name] = _beside(folder, value) if is_path else value
+    for name, field in fields.items():
+        text = environment.get(ENVIRONMENT + name.upper())
+        if text is not None:
+            values[name] = _typed(field, [text])
+    for key, texts in typed.items():
+        name = _name(job, key)
+        values[name] = _typed(fields[name], texts)
+    return validated(job, values)
+
+
+def validated(job: Job, values: Mapping[str, Any]) -> BaseModel:
+    """Settings from plain values; raise `UsageError` naming the one that is off."""
+    settings = fitting(job, values)
+    # what a person left out stays so: a job may fit such settings to its models
+    given = settings.model_fields_set
+    return settings.model_copy(
+        update={name: _absolute(value) for name, value in settings if name in given}
+    )
+
+
+def fitting(job: Job, values: Mapping[str, Any]) -> BaseModel:
+    """Settings with paths as they are written, of this machine or of another one.
+
+    Raises:
+        UsageError: a value does not fit, naming which.
+    """
+    try:
+        return job.Settings.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        # a rule over several settings names none, and its sentence is the job's own
+        where = f"Setting {name}" if name else "Settings"
+        raise UsageError(
+            f"{where} of {job.name}: {first['msg'].removeprefix('Value error, ')}; "
+            f"siftlog jobs {job.name} lists all settings."
+        ) from error
+
+
+def switches(job: Job) -> frozenset[str]:
+    """Names of the settings that are on or off, whose flag needs no value."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(name for name, field in fields if field.annotation is bool)
+
+
+def file_lists(job: Job) -> frozenset[str]:
+    """Names of the settings that name several files."""
+    fields = job.Settings.model_fields.items()
+    return frozenset(
+        name
+        for name, field in fields
+        if _is_list(field.annotation) and _is_path(field.annotation)
+    )
+
+
+def as_json(settings: BaseModel) -> str:
+    """Every setting, defaults included, as compact JSON with sorted keys."""
+    return json.dumps(
+        settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":")
+    )
+
+
+def _absolute(value: Any) -> Any:  # noqa: ANN401 - of a field of any job
+    """Paths as they can be found from any folder: a resume may start elsewhere."""
+    if isinstance(value, Path):
+        return value.resolve()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_absolute, value))
+    return value
+
+
+def _name(job: Job, key: str) -> str:
+    name = key.replace("-", "_")
+    if name in job.Settings.model_fields:
+        return name
+    # flags that no option of the verb took arrive here too
+    if name in RunOptions.model_fields:
+        raise UsageError(
+            f"{job.name} has no setting {key!r}, and this command has no such option; "
+            f"set {name} in a file for siftlog run --config."
+        )
+    known = [*job.Settings.model_fields, *RunOptions.model_fields]
+    near = difflib.get_close_matches(name, known, n=2)
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"see siftlog jobs {job.name} and siftlog run --help."
+    )
+    raise UsageError(f"{job.name} has no setting {key!r}; {hint}")
+
+
+def _typed(field: FieldInfo, texts: Sequence[str]) -> object:
+    """A setting's texts as its field wants them: lists by commas or repetition."""
+    if _is_list(field.annotation):
+        return [part.strip() for text in texts for part in text.split(",") if part]
+    text, kinds = texts[-1], get_args(field.annotation)
+    for choice in _choices(field.annotation):
+        # a choice that is a number or a switch is typed as a text
+        if not isinstance(choice, str) and text.lower() == str(choice).lower():
+            return choice
+    is_none = text == "" or (text == ABSENT and str not in kinds)
+    return None if is_none and type(None) in kinds else text
+
+
+def _choices(annotation: object) -> tuple[object, ...]:
+    """The values of a `Literal`, which may be one part of an annotation."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(choice for part in get_args(annotation) for choice in _choices(part))
+
+
+def _beside(folder: Path, value: object) -> object:
+    """A path of a configuration file, or a list of them, as it can be found."""
+    if isinstance(value, list):
+        return [_beside(folder, each) for each in value]
+    return folder / value if isinstance(value, str) else value
+
+
+def _is_path(annotation: object) -> bool:
+    return annotation is Path or any(map(_is_path, get_args(annotation)))
+
+
+def _is_list(annotation: object) -> bool:
+    return get_origin(annotation) in {tuple, list} or any(
+        _is_list(part) for part in get_args(annotation) if part is not annotation
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A job with its settings and data: what a run is about."""
+
+    job: Job
+    settings: BaseModel
+    dataset: Dataset
+    inputs: list[Input]
+    code_sha256: str
+
+    @property
+    def settings_json(self) -> str:
+        """The settings as the log keeps them."""
+        return as_json(self.settings)
+
+
+def load_workload(job: Job, settings: BaseModel, *, starts: bool = False) -> Workload:
+    """Load and validate all inputs.
+
+    Args:
+        job: the job.
+        settings: its settings.
+        starts: a new run is to ask about the data, which the job may refuse.
+
+    Raises:
+        DatasetError: an input is off (names file and row), or is no data to start from.
+    """
+    with calling(job, "load"):
+        dataset = job.load(settings)
+    admit = getattr(job, "admit", None)
+    if starts and admit is not None:
+        with calling(job, "admit"):
+            admit(dataset)
+    return Workload(
+        job=job,
+        settings=settings,
+        dataset=dataset,
+        inputs=input_hashes(job.inputs(settings)),
+        code_sha256=code_hash(job),
+    )

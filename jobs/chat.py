@@ -1,13 +1,22 @@
-"""The request of a chat, under the settings that all jobs share."""
+"""Builds chat requests with delimited data blocks, and measures their length.
+
+A block of data stands between delimiters that no text can close itself: a name and the
+first digits of a hash, of what it encloses or of a seed such as a task's key. Where the
+text has those digits they are hashed again, so instructions in it stay data.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Iterator
 from typing import Literal, Protocol
 
-from runner.messages import ChatRequest, Message, Schema
+from runner.messages import ChatRequest, Message, Request, Schema
+from runner.money.tokens import USUAL_MESSAGE_TOKENS, prompt_tokens, texts_read
 
 
-class Asking(Protocol):
+class ChatSettings(Protocol):
     """Settings of how a model is asked."""
 
     @property
@@ -23,8 +32,8 @@ class Asking(Protocol):
         """Whether a schema is sent along."""
 
 
-def chat(
-    settings: Asking,
+def chat_request(
+    settings: ChatSettings,
     messages: tuple[Message, ...],
     schema: Schema,
     *,
@@ -44,3 +53,67 @@ def chat(
         temperature=settings.temperature,
         schema=schema if settings.structured == "auto" else None,
     )
+
+
+DELIMITER_LENGTH = 8
+
+_OPENING = re.compile(rf"<([a-z]+)-([0-9a-f]{{{DELIMITER_LENGTH}}})>\n")
+
+
+def delimiter(
+    text: str, length: int = DELIMITER_LENGTH, *, seed: str | None = None
+) -> str:
+    """Digits that *text* does not have.
+
+    Args:
+        text: what they are to enclose.
+        length: how many.
+        seed: what they are derived from; None: the text itself.
+    """
+    digest = text if seed is None else seed
+    while True:
+        # a lone surrogate, which JSON can hold, has no other bytes
+        packed = digest.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(packed).hexdigest()
+        if digest[:length] not in text:
+            return digest[:length]
+
+
+def data_block(name: str, text: str, *, seed: str | None = None) -> str:
+    """*text* between its marks."""
+    own = delimiter(text, seed=seed)
+    return f"<{name}-{own}>\n{text}\n</{name}-{own}>\n\n"
+
+
+def read_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Name and content of each block of a prompt."""
+    for _, name, content in _split_blocks(text):
+        if name:
+            yield name, content
+
+
+def text_outside_blocks(text: str) -> str:
+    """What a prompt says beside its blocks."""
+    return "".join(before for before, _, _ in _split_blocks(text))
+
+
+def _split_blocks(text: str) -> Iterator[tuple[str, str, str]]:
+    """The text before each block, its name and content; the rest has no name."""
+    at = 0
+    while opening := _OPENING.search(text, at):
+        name, own = opening.groups()
+        closing = f"\n</{name}-{own}>"
+        end = text.find(closing, opening.end())
+        if end < 0:
+            break
+        yield text[at : opening.start()], name, text[opening.end() : end]
+        at = end + len(closing)
+    yield text[at:], "", ""
+
+
+def is_longer_than(request: Request, tokens: int) -> bool:
+    """Whether a request has more tokens, by estimate."""
+    texts, pieces = texts_read(request)
+    # none is shorter than a character, so that most prompts need no counting
+    most = sum(map(len, texts)) + USUAL_MESSAGE_TOKENS * pieces
+    return most > tokens and prompt_tokens(request) > tokens

@@ -1,4 +1,4 @@
-"""Names, meanings and directions of a job's metrics, declared by the parts of a path.
+"""Declares a job's metrics: names, meanings, directions, trivial baselines.
 
 A metric's path such as `fold.3.recall@10~std` is made of parts: scopes in front
 (`fold.3.`), a measure (`recall@10`) and forms behind (`~std`). A job declares each part
@@ -13,8 +13,10 @@ few dozen lines describe hundreds of paths:
     ...             direction="higher",
     ...         )
     ...     },
-    ...     scopes={"fold.{fold}.": Part(name="fold {fold}")},
-    ...     forms={"~std": Part(name="standard deviation", direction="neither")},
+    ...     scopes={"fold.{fold}.": MeasurePart(name="fold {fold}")},
+    ...     forms={
+    ...         "~std": MeasurePart(name="standard deviation", direction="neither")
+    ...     },
     ...     headlines=("recall@10",),
     ... )
     >>> words.of("fold.3.recall@10~std").name
@@ -28,17 +30,24 @@ measure is tried on a whole path before scopes are taken off, so a path such as
 To describe a new metric, add its measure to the `MEASURES` of its job. The test
 `tests/jobs/test_measures.py` fails for a path that nothing describes and for two paths
 of one scorecard with the same name.
+
+Trivial baselines say what a number would be without reading anything. A job names them
+for its headline metrics: the majority answer, always "not found",
+chance at the same prevalence. They become metrics beside their own
+(`auprc~random`), a table and a paragraph that say what each model adds over them, and
+the file that `siftlog explain` ends with.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from runner.scorecard import Direction, Metric, Table
+from jobs.text import one_line, shortened
+from runner.scorecard import BASELINES, Artifact, Direction, Metric, Scorecard, Table
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]
 """By the name of a slot: the texts it takes in a path, and the words for each."""
@@ -63,7 +72,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class MeasurePart:
     """A scope (which items) or a form (which variant) of a measure."""
 
     name: str  #: follows the measure's name after a comma; empty: adds nothing
@@ -71,7 +80,7 @@ class Part:
     """Follows the measure's sentence after a semicolon; empty: the name does."""
     direction: Direction | None = None  #: instead of the measure's
 
-    def filled(self, texts: Mapping[str, str]) -> Part:
+    def filled(self, texts: Mapping[str, str]) -> MeasurePart:
         """The same with its slots replaced."""
         return replace(
             self, name=_filled(self.name, texts), meaning=_filled(self.meaning, texts)
@@ -79,7 +88,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class MetricWords:
     """What a reader sees of one metric."""
 
     name: str
@@ -92,8 +101,12 @@ class Measures:
     """The declared parts of all paths of a job."""
 
     measures: Mapping[str, Measure]
-    scopes: Mapping[str, Part] = field(default_factory=dict)  #: patterns end in "."
-    forms: Mapping[str, Part] = field(default_factory=dict)  #: patterns begin with "~"
+    scopes: Mapping[str, MeasurePart] = field(
+        default_factory=dict
+    )  #: patterns end in "."
+    forms: Mapping[str, MeasurePart] = field(
+        default_factory=dict
+    )  #: patterns begin with "~"
     slots: Slots = field(default_factory=dict)
     headlines: tuple[str, ...] = ()  #: patterns of the paths that a report begins with
 
@@ -101,7 +114,7 @@ class Measures:
         """The metrics with their words; one that nothing describes stays as it is."""
         return tuple(map(self._described, metrics))
 
-    def of(self, path: str) -> Words | None:
+    def of(self, path: str) -> MetricWords | None:
         """The words of the metric at *path*; None where the parts are not declared."""
         if path not in self._known:
             self._known[path] = self._composed(path)
@@ -142,7 +155,7 @@ class Measures:
             is_headline=self.is_headline(metric.path),
         )
 
-    def _composed(self, path: str) -> Words | None:
+    def _composed(self, path: str) -> MetricWords | None:
         for base, forms in self._without_forms(path):
             found = self._read(base)
             if found is not None:
@@ -150,7 +163,9 @@ class Measures:
                 return _sentence(measure, (*scopes, *forms))
         return None
 
-    def _without_forms(self, path: str) -> Iterator[tuple[str, tuple[Part, ...]]]:
+    def _without_forms(
+        self, path: str
+    ) -> Iterator[tuple[str, tuple[MeasurePart, ...]]]:
         """The path without its forms, if all of these are declared, then whole."""
         base, *forms = re.split("(?=~)", path)
         found = [self._forms.first(form) for form in forms]
@@ -159,7 +174,7 @@ class Measures:
             yield base, parts
         yield path, ()
 
-    def _read(self, path: str) -> tuple[Measure, tuple[Part, ...]] | None:
+    def _read(self, path: str) -> tuple[Measure, tuple[MeasurePart, ...]] | None:
         """The measure and the scopes in front of it, the outermost last."""
         measure = self._measures.first(path)
         if measure is not None:
@@ -174,7 +189,7 @@ class Measures:
     # patterns are compiled once: an instance is a constant of its job's module
 
     @cached_property
-    def _known(self) -> dict[str, Words | None]:
+    def _known(self) -> dict[str, MetricWords | None]:
         return {}
 
     @cached_property
@@ -182,11 +197,11 @@ class Measures:
         return _Declared(self.measures, self.slots)
 
     @cached_property
-    def _scopes(self) -> _Declared[Part]:
+    def _scopes(self) -> _Declared[MeasurePart]:
         return _Declared(self.scopes, self.slots)
 
     @cached_property
-    def _forms(self) -> _Declared[Part]:
+    def _forms(self) -> _Declared[MeasurePart]:
         return _Declared(self.forms, self.slots)
 
     @cached_property
@@ -194,7 +209,7 @@ class Measures:
         return tuple(_compiled(each, self.slots) for each in self.headlines)
 
 
-_Value = TypeVar("_Value", Measure, Part)
+_Value = TypeVar("_Value", Measure, MeasurePart)
 
 
 class _Declared(Generic[_Value]):
@@ -248,11 +263,11 @@ def _filled(text: str, texts: Mapping[str, str]) -> str:
     return text
 
 
-def _sentence(measure: Measure, parts: tuple[Part, ...]) -> Words:
+def _sentence(measure: Measure, parts: tuple[MeasurePart, ...]) -> MetricWords:
     names = [measure.name, *(part.name for part in parts)]
     meanings = [measure.meaning, *(part.meaning or part.name for part in parts)]
     name = ", ".join(filter(None, names))
-    return Words(
+    return MetricWords(
         # a name such as nDCG keeps its letters
         name=name[:1].upper() + name[1:] if name.split(" ")[0].islower() else name,
         meaning=f"{'; '.join(filter(None, meanings))}.",
@@ -261,3 +276,160 @@ def _sentence(measure: Measure, parts: tuple[Part, ...]) -> Words:
             measure.direction,
         ),
     )
+
+
+BASELINE_FORMS: Mapping[str, MeasurePart] = {
+    f"~{key}": MeasurePart(
+        name=f"baseline: {name}",
+        meaning=f"of {answers}, without reading anything",
+        direction="neither",
+    )
+    for key, name, answers in (
+        ("random", "random", "random answers"),
+        ("majority", "majority", "the commoner answer, always"),
+        ("include_all", "include all", "including everything, always"),
+        ("most_frequent", "most frequent", "the most frequent answer, always"),
+        ("not_found", "not found", "the answer 'not found', always"),
+    )
+}
+"""The words of baselines' paths, for the forms of each job's measures."""
+
+BASELINE_COLUMNS = ("model", "metric", "value", "baseline", "of_baseline", "adds")
+NAME_CELLS = 30
+MOST_SHOWN = 14
+"""Lines of a summary; the table has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrivialBaseline:
+    """What one metric is without reading anything."""
+
+    of: str  #: path of the metric
+    key: str  #: stands behind the path, such as `majority`
+    name: str  #: for readers, such as "always not found"
+    value: float | None
+    n: int  #: items that it speaks of
+    how: str  #: formula
+    lower_is_better: bool = False
+
+    @property
+    def metric(self) -> Metric:
+        """The baseline as a metric beside its own."""
+        return Metric(
+            path=f"{self.of}~{self.key}",
+            value=self.value,
+            n=self.n,
+            definition=f"baseline@1({self.name}: {self.how})",
+            note="a trivial baseline; no model is involved",
+        )
+
+    def added(self, value: float) -> float | None:
+        """By how much *value* is better; None where the baseline is undefined."""
+        if self.value is None:
+            return None
+        gain = value - self.value
+        return -gain if self.lower_is_better else gain
+
+
+def add_baselines(
+    card: Scorecard, baselines: Mapping[str, Sequence[TrivialBaseline]], words: Measures
+) -> Scorecard:
+    """The scorecard with the baselines of each model.
+
+    Baselines of a metric that a model has not, or has no value of, are left out.
+
+    Args:
+        card: without them.
+        baselines: by model.
+        words: of the job's metrics, its baselines among them.
+    """
+    kept = {
+        model: [each for each in own if _value_of(card, model, each.of) is not None]
+        for model, own in baselines.items()
+    }
+    if not any(kept.values()):
+        return card
+    rows = [
+        (model, each.of, value, each.name, each.value, each.added(value))
+        for model, own in kept.items()
+        for each in own
+        if (value := _value_of(card, model, each.of)) is not None
+    ]
+    table = Table(
+        name="baselines",
+        columns=BASELINE_COLUMNS,
+        rows=tuple(rows),
+        caption="What each model adds over answers that need no reading. Baselines "
+        "are computed from the truth of the same items, and so are the best of their "
+        "kind.",
+        is_headline=True,
+    )
+    lines = list(_lines(card, kept))
+    left = len(lines) - MOST_SHOWN
+    shown = lines[:MOST_SHOWN] + ([f"  {left} more: baselines.csv"] if left > 0 else [])
+    text = "\n".join(["Over trivial baselines:", *shown, ""])
+    return replace(
+        card,
+        models={
+            model: tuple(_with_baselines(own, kept.get(model, ()), words))
+            for model, own in card.models.items()
+        },
+        summary=f"{card.summary.rstrip()}\n{text}",
+        tables=(*card.tables, table),
+        artifacts=(
+            *card.artifacts,
+            Artifact(name=BASELINES, text="\n".join(lines) + "\n"),
+        ),
+    )
+
+
+def _with_baselines(
+    metrics: Sequence[Metric], baselines: Sequence[TrivialBaseline], words: Measures
+) -> Iterator[Metric]:
+    """Each metric, and its baselines behind it."""
+    for metric in metrics:
+        yield metric
+        yield from words.describe(
+            each.metric for each in baselines if each.of == metric.path
+        )
+
+
+def _value_of(card: Scorecard, model: str, path: str) -> float | None:
+    found = (m.value for m in card.models.get(model, ()) if m.path == path)
+    return next(found, None)
+
+
+def _lines(
+    card: Scorecard, kept: Mapping[str, Sequence[TrivialBaseline]]
+) -> Iterator[str]:
+    """Each model, and a line for each of its metrics with all its baselines."""
+    for model, own in kept.items():
+        if own:
+            yield f"  {shortened(one_line(model), NAME_CELLS)}"
+        for path in dict.fromkeys(each.of for each in own):
+            value = _value_of(card, model, path)
+            if value is None:
+                continue
+            parts = [
+                f"{each.name} {_number(each.value)} ({_signed(each.added(value))})"
+                for each in own
+                if each.of == path
+            ]
+            named = _named(card, model, path)
+            yield f"    {named} {_number(value)}: {'; '.join(parts)}"
+
+
+def _named(card: Scorecard, model: str, path: str) -> str:
+    """What a reader calls a metric, with its key."""
+    name = next((m.label for m in card.models[model] if m.path == path), path)
+    return path if name == path else f"{name} ({path})"
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"adds {value:.3f}" if value >= 0 else f"{-value:.3f} worse"

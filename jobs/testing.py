@@ -158,7 +158,7 @@ def _answer(number: int, given: ImportedAnswer) -> Answer:
     )
 
 
-def written(card: Scorecard) -> dict[str, str]:
+def artifact_texts(card: Scorecard) -> dict[str, str]:
     """The artifacts of a scoring as files: name to text."""
     files = {artifact.name: [artifact.text] for artifact in card.artifacts}
     for detail in card.details:
@@ -167,7 +167,7 @@ def written(card: Scorecard) -> dict[str, str]:
     return {name: "".join(pieces) for name, pieces in files.items()}
 
 
-def tabulated(card: Scorecard, name: str) -> list[dict[str, Cell]]:
+def table_rows(card: Scorecard, name: str) -> list[dict[str, Cell]]:
     """The rows of one table, by column."""
     (table,) = (table for table in card.tables if table.name == name)
     streamed = (

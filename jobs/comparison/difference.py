@@ -1,8 +1,16 @@
-"""The difference of one metric between two models: estimate, interval and test.
+"""The difference of a metric between two models: estimate, interval, test, verdict.
 
 One table gives each kind of metric its statistic and its one test. The test respects
 clusters. A test that assumes independent items is the metric's own only where every
 item is a cluster of its own; elsewhere it is shown beside and never decides.
+
+For a winner three things must hold: the comparison has enough clusters, the interval of
+the paired difference leaves 0 out, and the p-value of the metric's test, corrected by
+Holm's method, is at most 1 - level. An interval and a permutation test can disagree at
+the margin; the word is then `undecided`, as it is where a metric lacks an interval or a
+test.
+
+Every part of the program that says better or worse calls `VerdictRule.verdict`.
 """
 
 from __future__ import annotations
@@ -10,28 +18,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from jobs.comparison.pairing import (
     RIGHT_OR_WRONG,
-    Columns,
+    OutcomeCounts,
     Overlap,
-    Paired,
-    Standing,
+    PairedItems,
+    SideValues,
 )
-from jobs.comparison.verdict import Verdict
 from jobs.metrics import (
     ANY,
+    FEW_CLUSTERS,
     SHARE,
     Agreement,
-    Difference,
     Interval,
     Range,
     Ratio,
-    Redrawn,
+    ResampledDifference,
+    ResampledStatistic,
     Resamples,
     agreement,
     auprc,
@@ -48,6 +56,92 @@ from jobs.metrics import (
     swap_sides,
 )
 from jobs.metrics.columns import Floats
+
+SideVerdict: TypeAlias = Literal["better", "worse", "undecided", "too few"]
+"""Of one model against another."""
+
+OPPOSITE: Mapping[SideVerdict, SideVerdict] = {
+    "better": "worse",
+    "worse": "better",
+    "undecided": "undecided",
+    "too few": "too few",
+}
+"""The word on A against B, by that on B against A."""
+
+MIN_CLUSTERS = FEW_CLUSTERS
+"""Clusters (10) below which a comparison has no winner, unless set otherwise.
+
+With five clusters the smallest two-sided p of a permutation test is 1/16, so that no
+result could count; at ten it is 1/512, and percentile intervals begin to hold.
+"""
+
+_BY_SIDE: Mapping[tuple[bool, bool], SideVerdict] = {
+    (True, False): "better",
+    (True, True): "worse",
+    (False, False): "worse",
+    (False, True): "better",
+}
+"""By whether the interval lies above 0, and whether lower values are better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRule:
+    """When a difference has a winner."""
+
+    level: float = 0.95  #: of the interval; 1 - level bounds the corrected p
+    min_clusters: int = MIN_CLUSTERS
+
+    def verdict(
+        self,
+        interval: Interval | None,
+        p_holm: float | None,
+        clusters: int,
+        *,
+        lower_is_better: bool,
+    ) -> SideVerdict:
+        """The word for a difference, of the side that it was not subtracted from.
+
+        Args:
+            interval: of the paired difference.
+            p_holm: of the metric's own test, corrected for its family.
+            clusters: that the compared items are part of.
+            lower_is_better: whether lower values of the metric are better.
+        """
+        if clusters < self.min_clusters:
+            return "too few"
+        lo, hi = (None, None) if interval is None else (interval.lo, interval.hi)
+        if lo is None or hi is None or p_holm is None or lo <= 0 <= hi:
+            return "undecided"
+        if p_holm > self.alpha:
+            return "undecided"
+        return _BY_SIDE[lo > 0, lower_is_better]
+
+    @property
+    def alpha(self) -> float:
+        """The largest corrected p that decides."""
+        # 1 - 0.95 is 0.050000000000000044 in doubles, and p = 0.05 must decide
+        return round(1 - self.level, 12)
+
+    def sentence(self, cluster: str) -> str:
+        """The rule as a reader should know it.
+
+        >>> Rule(min_clusters=3).sentence("paper").partition("; ")[2]
+        'too few: fewer than 3 papers'
+        """
+        return (
+            f"better, worse: the {100 * self.level:.4g}% interval leaves 0 out and "
+            f"p (Holm) <= {self.alpha:.4g}; too few: fewer than {self.min_clusters} "
+            f"{cluster}s"
+        )
+
+
+def outcome_words(wins: int, losses: int, ties: int) -> str:
+    """Items by outcome, in the one order that is used everywhere.
+
+    >>> standing_words(6, 1, 1)
+    'won 6, lost 1, tied 1'
+    """
+    return f"won {wins:,}, lost {losses:,}, tied {ties:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +171,7 @@ class PValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ComparedMetric:
     """One metric of two models."""
 
     path: str
@@ -86,12 +180,12 @@ class Compared:
     lower_is_better: bool
     overlap: Overlap
     gap: Gap
-    standing: Standing | None  #: None: no item has a value by itself
+    standing: OutcomeCounts | None  #: None: no item has a value by itself
     p_values: PValues
     agreement: Agreement | None  #: None: items are not right or wrong
     family: str = ""  #: metrics whose tests are corrected together; "": the rest
     p_holm: float | None = None  #: of `p_values.own`, over the family
-    verdict: Verdict = "undecided"  #: of B against A
+    verdict: SideVerdict = "undecided"  #: of B against A
 
     @property
     def is_from_few(self) -> bool:
@@ -99,7 +193,7 @@ class Compared:
         return self.verdict == "too few"
 
 
-def gap(paired: Paired, resamples: Resamples) -> Gap:
+def gap(paired: PairedItems, resamples: Resamples) -> Gap:
     """The difference with its interval, on resamples of the pairing's clusters."""
     kind = _KINDS[paired.values.kind]
     a, b = kind.value(paired.a), kind.value(paired.b)
@@ -107,39 +201,41 @@ def gap(paired: Paired, resamples: Resamples) -> Gap:
     if paired.b.second is None:
         # of a mean: exactly rounded once, and not each side's for itself
         value = mean(paired.b.first - paired.a.first)
-    interval = kind.interval((paired.a, paired.b), _drawn(paired), resamples)
+    interval = kind.interval((paired.a, paired.b), _resampled_items(paired), resamples)
     return Gap(a=a, b=b, value=value, interval=interval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class SideEstimate:
     """What one side comes to by itself."""
 
     value: float | None
     interval: Interval
 
 
-def level(paired: Paired, resamples: Resamples) -> Level:
+def side_estimate(paired: PairedItems, resamples: Resamples) -> SideEstimate:
     """B by itself on the paired items, on the resamples that `gap` is drawn on."""
     kind = _KINDS[paired.values.kind]
-    interval = kind.interval((paired.b,), _drawn(paired), resamples)
-    return Level(value=kind.value(paired.b), interval=interval)
+    interval = kind.interval((paired.b,), _resampled_items(paired), resamples)
+    return SideEstimate(value=kind.value(paired.b), interval=interval)
 
 
-def agreed(paired: Paired) -> Agreement | None:
+def outcome_agreement(paired: PairedItems) -> Agreement | None:
     """How far both sides are right on the same items; None where none is 0 or 1."""
     if not (paired.items and paired.is_right_or_wrong):
         return None
     return agreement(paired.a.first.tolist(), paired.b.first.tolist(), RIGHT_OR_WRONG)
 
 
-def _drawn(paired: Paired) -> _Drawn:
+def _resampled_items(paired: PairedItems) -> _ResampledItems:
     place = {cluster: index for index, cluster in enumerate(paired.drawn)}
     at = np.array([place[cluster] for cluster in paired.clusters], dtype=np.intp)
-    return _Drawn(at=at, clusters=len(paired.drawn))
+    return _ResampledItems(at=at, clusters=len(paired.drawn))
 
 
-def p_values(paired: Paired, seed: int, resamples: Resamples | None = None) -> PValues:
+def p_values(
+    paired: PairedItems, seed: int, resamples: Resamples | None = None
+) -> PValues:
     """The tests of the metric's kind; none where no item is paired.
 
     Args:
@@ -156,21 +252,21 @@ def p_values(paired: Paired, seed: int, resamples: Resamples | None = None) -> P
     return PValues(own=by_cluster(paired, seed, resamples), beside=independent)
 
 
-def _mean(columns: Columns) -> float | None:
+def _mean(columns: SideValues) -> float | None:
     return mean(columns.first)
 
 
-def _ratio(columns: Columns) -> float | None:
+def _ratio(columns: SideValues) -> float | None:
     return ratio(math.fsum(columns.first), math.fsum(_below(columns)))
 
 
-def _below(columns: Columns) -> Floats:
+def _below(columns: SideValues) -> Floats:
     """What each item adds to the denominator: 1 in a mean."""
     return np.ones(len(columns.first)) if columns.second is None else columns.second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawn:
+class _ResampledItems:
     """Where the paired items are among the clusters that are drawn."""
 
     at: npt.NDArray[np.intp]  #: the cluster of each item
@@ -184,17 +280,19 @@ class _Drawn:
         return [math.fsum(group) for group in groups]
 
 
-_Sides: TypeAlias = tuple[Columns] | tuple[Columns, Columns]
+_Sides: TypeAlias = tuple[SideValues] | tuple[SideValues, SideValues]
 """One side by itself; or A and B, for B minus A."""
 
 
-def _sums_interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+def _sums_interval(
+    sides: _Sides, drawn: _ResampledItems, resamples: Resamples
+) -> Interval:
     within = _range(sides)
     *before, own = (
         Ratio(drawn.sums(columns.first), drawn.sums(_below(columns)), within)
         for columns in sides
     )
-    statistic = Difference(own, before[0]) if before else own
+    statistic = ResampledDifference(own, before[0]) if before else own
     return resamples.intervals([statistic])[0]
 
 
@@ -207,7 +305,7 @@ def _range(sides: _Sides) -> Range:
     return SHARE if is_share else ANY
 
 
-def _sign_flips(paired: Paired, seed: int, resamples: Resamples | None) -> PValue:
+def _sign_flips(paired: PairedItems, seed: int, resamples: Resamples | None) -> PValue:
     del resamples
     gaps = (paired.b.first - paired.a.first).tolist()
     return PValue(
@@ -216,7 +314,7 @@ def _sign_flips(paired: Paired, seed: int, resamples: Resamples | None) -> PValu
     )
 
 
-def _mcnemar(paired: Paired) -> PValue | None:
+def _mcnemar(paired: PairedItems) -> PValue | None:
     """McNemar's exact test; None where items are not right or wrong."""
     if not paired.is_right_or_wrong:
         return None
@@ -225,10 +323,10 @@ def _mcnemar(paired: Paired) -> PValue | None:
 
 
 def _side_swaps(
-    paired: Paired, seed: int, resamples: Resamples | None
+    paired: PairedItems, seed: int, resamples: Resamples | None
 ) -> PValue | None:
     del resamples
-    drawn = _drawn(paired)
+    drawn = _resampled_items(paired)
     a, b = (
         Ratio(drawn.sums(side.first), drawn.sums(_below(side)))
         for side in (paired.a, paired.b)
@@ -239,23 +337,25 @@ def _side_swaps(
     return PValue(name=f"side swaps by {paired.values.cluster}", p=round12(p))
 
 
-def _scored(columns: Columns) -> tuple[Floats, Floats]:
+def _scored(columns: SideValues) -> tuple[Floats, Floats]:
     """Labels and scores."""
     return columns.first, _below(columns)
 
 
-def _auroc(columns: Columns) -> float | None:
+def _auroc(columns: SideValues) -> float | None:
     return auroc(*_scored(columns))
 
 
-def _auprc(columns: Columns) -> float | None:
+def _auprc(columns: SideValues) -> float | None:
     return auprc(*_scored(columns))
 
 
 def _area_interval(
-    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], Redrawn],
-) -> Callable[[_Sides, _Drawn, Resamples], Interval]:
-    def interval(sides: _Sides, drawn: _Drawn, resamples: Resamples) -> Interval:
+    prepared: Callable[[Floats, Floats, npt.NDArray[np.intp]], ResampledStatistic],
+) -> Callable[[_Sides, _ResampledItems, Resamples], Interval]:
+    def interval(
+        sides: _Sides, drawn: _ResampledItems, resamples: Resamples
+    ) -> Interval:
         if not len(drawn.at):
             return Interval(lo=None, hi=None)
         *before, own = (prepared(*_scored(columns), drawn.at) for columns in sides)
@@ -267,14 +367,14 @@ def _area_interval(
     return interval
 
 
-def _delong(paired: Paired) -> PValue | None:
+def _delong(paired: PairedItems) -> PValue | None:
     labels, a = _scored(paired.a)
     found = delong_paired(labels, _scored(paired.b)[1], a)
     return None if found is None else PValue(name="DeLong", p=round12(found.p))
 
 
 def _delong_by_cluster(
-    paired: Paired, seed: int, resamples: Resamples | None
+    paired: PairedItems, seed: int, resamples: Resamples | None
 ) -> PValue | None:
     del seed, resamples
     labels, a = _scored(paired.a)
@@ -285,11 +385,11 @@ def _delong_by_cluster(
 
 
 def _bootstrapped(
-    paired: Paired, seed: int, resamples: Resamples | None
+    paired: PairedItems, seed: int, resamples: Resamples | None
 ) -> PValue | None:
     """The test of an average precision, from the replicates of its interval."""
     del seed
-    drawn = _drawn(paired)
+    drawn = _resampled_items(paired)
     if resamples is None or drawn.clusters < _FEWEST_DRAWN:
         return None
     a, b = (auprc_of(*_scored(side), drawn.at) for side in (paired.a, paired.b))
@@ -305,19 +405,21 @@ _FEWEST_DRAWN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    value: Callable[[Columns], float | None]
-    interval: Callable[[_Sides, _Drawn, Resamples], Interval]
+class _MetricKind:
+    value: Callable[[SideValues], float | None]
+    interval: Callable[[_Sides, _ResampledItems, Resamples], Interval]
     tests: tuple[
-        Callable[[Paired, int, Resamples | None], PValue | None],
-        Callable[[Paired], PValue | None] | None,
+        Callable[[PairedItems, int, Resamples | None], PValue | None],
+        Callable[[PairedItems], PValue | None] | None,
     ]
     """One that respects clusters, and one that assumes independent items, if any."""
 
 
-_KINDS: Mapping[str, _Kind] = {
-    "mean": _Kind(_mean, _sums_interval, (_sign_flips, _mcnemar)),
-    "ratio": _Kind(_ratio, _sums_interval, (_side_swaps, None)),
-    "auroc": _Kind(_auroc, _area_interval(auroc_of), (_delong_by_cluster, _delong)),
-    "auprc": _Kind(_auprc, _area_interval(auprc_of), (_bootstrapped, None)),
+_KINDS: Mapping[str, _MetricKind] = {
+    "mean": _MetricKind(_mean, _sums_interval, (_sign_flips, _mcnemar)),
+    "ratio": _MetricKind(_ratio, _sums_interval, (_side_swaps, None)),
+    "auroc": _MetricKind(
+        _auroc, _area_interval(auroc_of), (_delong_by_cluster, _delong)
+    ),
+    "auprc": _MetricKind(_auprc, _area_interval(auprc_of), (_bootstrapped, None)),
 }

@@ -1,4 +1,4 @@
-"""Items that two models both have, side by side.
+"""Pairs the items that two models both have, and measures agreement of labels.
 
 Pairing goes by the items' keys and never by their place. What only one side has is
 counted, and so is what both have and one has no value for.
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from jobs.metrics import Agreement, agreement
 from jobs.metrics.columns import Floats, quotient
-from runner.scorecard import ItemValues
+from runner.scorecard import ItemValues, Labels
 
 RIGHT_OR_WRONG = (0.0, 1.0)
 """Values of an item that is judged and not measured."""
@@ -24,7 +25,7 @@ class Incomparable(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class SideValues:
     """One side's values of the paired items."""
 
     first: Floats
@@ -32,7 +33,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class OutcomeCounts:
     """Items by outcome of B: better than A, however little, worse, or equal."""
 
     wins: int
@@ -62,14 +63,14 @@ class ItemGap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paired:
+class PairedItems:
     """One metric of A and of B over their common items, ascending by key."""
 
     values: ItemValues  #: of A; what they are, such as the kind, holds for both
     items: Sequence[str]  #: those with a value on both sides
     clusters: Sequence[str]  #: of those items
-    a: Columns
-    b: Columns
+    a: SideValues
+    b: SideValues
     drawn: tuple[str, ...]  #: the clusters of all common items, ascending
     overlap: Overlap
 
@@ -94,13 +95,13 @@ class Paired:
         """A's and B's value of each item; NaN where a ratio has none."""
         return _by_item(self.a), _by_item(self.b)
 
-    def standing(self) -> Standing:
+    def standing(self) -> OutcomeCounts:
         """On how many items each side is better."""
         a, b = self.by_item()
         if self.values.lower_is_better:
             a, b = b, a
         wins, losses = int(np.sum(b > a)), int(np.sum(b < a))
-        return Standing(wins=wins, losses=losses, ties=int(np.sum(b == a)))
+        return OutcomeCounts(wins=wins, losses=losses, ties=int(np.sum(b == a)))
 
     def favour(self, gap: ItemGap) -> int:
         """1 where B is better on an item, -1 where it is worse, else 0."""
@@ -130,7 +131,7 @@ class Paired:
         )
 
 
-def pair(a: ItemValues, b: ItemValues) -> Paired:
+def pair_items(a: ItemValues, b: ItemValues) -> PairedItems:
     """Both sides of one metric, on the items that both have.
 
     Raises:
@@ -154,7 +155,7 @@ def pair(a: ItemValues, b: ItemValues) -> Paired:
         _same_labels(left, right)
     clusters = [a.clusters[in_a[place]] for place in kept]
     drawn = tuple(sorted({a.clusters[place] for place in in_a}))
-    return Paired(
+    return PairedItems(
         values=a,
         items=[common[place] for place in kept],
         clusters=clusters,
@@ -171,7 +172,7 @@ def pair(a: ItemValues, b: ItemValues) -> Paired:
     )
 
 
-def _same_labels(a: Columns, b: Columns) -> None:
+def _same_labels(a: SideValues, b: SideValues) -> None:
     differing = int((a.first != b.first).sum())
     if differing:
         raise Incomparable(
@@ -192,27 +193,56 @@ def _places(side: str, values: ItemValues) -> dict[str, int]:
     return places
 
 
-def _columns(values: ItemValues, places: npt.NDArray[np.intp]) -> Columns:
+def _columns(values: ItemValues, places: npt.NDArray[np.intp]) -> SideValues:
     """The values at *places*; NaN where they are undefined."""
     first = np.array(values.first, dtype=np.float64)[places]
     if values.second is None:
-        return Columns(first=first, second=None)
-    return Columns(
+        return SideValues(first=first, second=None)
+    return SideValues(
         first=first, second=np.array(values.second, dtype=np.float64)[places]
     )
 
 
-def _defined(columns: Columns) -> npt.NDArray[np.bool_]:
+def _defined(columns: SideValues) -> npt.NDArray[np.bool_]:
     second = columns.first if columns.second is None else columns.second
     return ~(np.isnan(columns.first) | np.isnan(second))
 
 
-def _kept(columns: Columns, which: npt.NDArray[np.bool_]) -> Columns:
+def _kept(columns: SideValues, which: npt.NDArray[np.bool_]) -> SideValues:
     second = None if columns.second is None else columns.second[which]
-    return Columns(first=columns.first[which], second=second)
+    return SideValues(first=columns.first[which], second=second)
 
 
-def _by_item(columns: Columns) -> Floats:
+def _by_item(columns: SideValues) -> Floats:
     if columns.second is None:
         return columns.first
     return quotient(columns.first, columns.second)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelAgreement:
+    """Two models' labels against each other."""
+
+    what: str  #: a label is, such as "decision"
+    n: int  #: items that both have a label of
+    agreement: Agreement
+
+
+def label_agreement(a: Labels, b: Labels) -> LabelAgreement | None:
+    """Agreement over the items that both label; None where there is none.
+
+    Nor is there any where the labels are not from one list.
+    """
+    if (a.what, a.categories) != (b.what, b.categories):
+        return None
+    theirs = dict(zip(b.items, b.said, strict=True))
+    both = [
+        (word, other)
+        for item, word in zip(a.items, a.said, strict=True)
+        if word is not None and (other := theirs.get(item)) is not None
+    ]
+    if not both:
+        return None
+    mine, others = zip(*both, strict=True)
+    found = agreement(mine, others, a.categories)
+    return LabelAgreement(what=a.what, n=len(both), agreement=found)

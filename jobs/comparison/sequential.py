@@ -1,4 +1,4 @@
-"""Two models compared while their run goes on, with an interval that allows it.
+"""Compares two models while their runs go on, with intervals that allow for it.
 
 The units are documents, each with the mean of its items' differences, so that a paper
 with many questions weighs no more than another. They come in the order of the plan.
@@ -8,15 +8,32 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from jobs.comparison.pairing import Incomparable, Paired, pair
-from jobs.comparison.verdict import MIN_CLUSTERS
-from jobs.metrics import Sequential, round12
+from jobs.comparison.difference import MIN_CLUSTERS
+from jobs.comparison.pairing import Incomparable, PairedItems, pair_items
+from jobs.comparison.sides import ModelReference, RunModel, RunReference, paired_models
+from jobs.metrics import ConfidenceSequence, round12
+from runner.cli.console import print_json, print_note, print_text
 from runner.errors import UsageError
-from runner.run.early_stopping import FinishedItems, InterimResult, InterimVerdict
+from runner.registry import load_job
+from runner.run.early_stopping import (
+    FinishedItems,
+    InterimResult,
+    InterimScores,
+    InterimVerdict,
+    interim_scores,
+)
+from runner.score.scoring import settings_in
 from runner.scorecard import Comparable
+from store.database import open_reader
+from store.events import RunStarted
+from store.read.status import run_started
 from store.results import StoppingRule
+from store.runs import resolve
 
 _ENDS = re.compile(r"[/:#]")
 """What may follow a document in the key of an item."""
@@ -45,7 +62,7 @@ def decide(
     done = in_order if finished.is_whole else in_order[:-1]
     means = _means(paired)
     units = [means[cluster] for cluster in done if cluster in means]
-    watched = Sequential(values=units, alpha=stopping.alpha)
+    watched = ConfidenceSequence(values=units, alpha=stopping.alpha)
     standing, at = _decided(
         watched, stopping.margin, lower_is_better=paired.values.lower_is_better
     )
@@ -61,7 +78,7 @@ def decide(
     )
 
 
-def _paired(a: Comparable, b: Comparable, metric: str) -> Paired:
+def _paired(a: Comparable, b: Comparable, metric: str) -> PairedItems:
     """Both sides of the metric."""
     watchable = [path for path, make in a.items() if make().kind == "mean"]
     if metric not in watchable or metric not in b:
@@ -70,7 +87,7 @@ def _paired(a: Comparable, b: Comparable, metric: str) -> Paired:
             f"{', '.join(watchable) or 'none'}."
         )
     try:
-        paired = pair(a[metric](), b[metric]())
+        paired = pair_items(a[metric](), b[metric]())
     except Incomparable as error:
         raise UsageError(f"{metric!r} cannot be watched: {error}") from error
     values = (*paired.a.first.tolist(), *paired.b.first.tolist())
@@ -107,7 +124,7 @@ def _beginnings(key: str) -> Iterator[str]:
         yield key[:end]
 
 
-def _means(paired: Paired) -> dict[str, float]:
+def _means(paired: PairedItems) -> dict[str, float]:
     """The mean difference, B minus A, in each cluster."""
     own: dict[str, list[float]] = {}
     gaps = (paired.b.first - paired.a.first).tolist()
@@ -117,7 +134,7 @@ def _means(paired: Paired) -> dict[str, float]:
 
 
 def _decided(
-    watched: Sequential, margin: float, *, lower_is_better: bool
+    watched: ConfidenceSequence, margin: float, *, lower_is_better: bool
 ) -> tuple[InterimVerdict, int | None]:
     """What was shown first, and after how many clusters; fewer than ten show nothing.
 
@@ -136,3 +153,150 @@ def _decided(
         return "undecided", None
     at, standing = min(shown)
     return standing, max(at, MIN_CLUSTERS)
+
+
+_PHRASES = {
+    "better": "B is better",
+    "worse": "B is worse",
+    "close": "they are as good",
+    "undecided": "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RunningRun:
+    """A run and its front."""
+
+    run: str
+    started: RunStarted
+    front: InterimScores
+
+
+def show_running(
+    named: Sequence[ModelReference],
+    runs_dir: Path,
+    typed: Mapping[str, Sequence[str]],
+    stopping: StoppingRule,
+    *,
+    is_json: bool,
+) -> None:
+    """Print how the models of the named runs stand to each other.
+
+    Of several comparisons each gets its part of alpha, so that the chance of any wrong
+    decision is at most alpha in all.
+
+    Raises:
+        UsageError: a recorded scoring is named, the runs are of different jobs, or the
+            metric cannot be watched.
+    """
+    runs = {each.source: _running_run(each.source, runs_dir, typed) for each in named}
+    if len({run.started.job for run in runs.values()}) > 1:
+        raise UsageError("The runs are of different jobs; compare runs of one job.")
+    models = {source: run.started.models["subject"] for source, run in runs.items()}
+    pairs = paired_models(named, models)
+    own = replace(stopping, alpha=stopping.alpha / len(pairs))
+    looks = [(a, b, _look(runs, a, b, own)) for a, b in pairs]
+    notes = list(_notes(runs.values()))
+    for note in notes:
+        print_note(f"note: {note}")
+    if is_json:
+        print_json(
+            {
+                "metric": stopping.metric,
+                "margin": stopping.margin,
+                "alpha": stopping.alpha,
+                "alpha_each": own.alpha,
+                "notes": notes,
+                "comparisons": [_json(runs, *each) for each in looks],
+            }
+        )
+        return
+    print_text(
+        f"{stopping}, B minus A, mean over documents; wrong at any look with a chance "
+        f"of at most {stopping.alpha:g}"
+    )
+    for (_, a), (_, b), look in looks:
+        gap = "n/a" if look.difference is None else f"{look.difference:+.3f}"
+        print_text(
+            f"A {a}  B {b}  {gap} [{look.lo:.3f}, {look.hi:.3f}]  "
+            f"{look.clusters:,} {look.cluster}s  {_PHRASES[look.standing]}"
+        )
+
+
+def _running_run(
+    source: RunReference, runs_dir: Path, typed: Mapping[str, Sequence[str]]
+) -> _RunningRun:
+    if source.number is not None:
+        raise UsageError(
+            f"{source} is a recorded scoring, which does not go on; name the run."
+        )
+    folder = resolve(runs_dir, source.run)
+    with open_reader(folder.log) as reader:
+        started = run_started(reader)
+        job = load_job(started.job)
+        dataset = job.load(settings_in(job, reader, typed))
+        return _RunningRun(
+            run=folder.run_id,
+            started=started,
+            front=interim_scores(job, dataset, reader),
+        )
+
+
+def _look(
+    runs: Mapping[RunReference, _RunningRun],
+    a: RunModel,
+    b: RunModel,
+    stopping: StoppingRule,
+) -> InterimResult:
+    left, right = (runs[source].front for source, _ in (a, b))
+    return decide(
+        left.comparable.get(a[1], {}),
+        right.comparable.get(b[1], {}),
+        _both(left.finished, right.finished),
+        stopping,
+    )
+
+
+def _both(a: FinishedItems, b: FinishedItems) -> FinishedItems:
+    """What both runs have finished, in the order of A's plan, without a gap."""
+    theirs = set(b.keys)
+    if a.is_whole and b.is_whole:
+        keys = tuple(key for key in a.keys if key in theirs)
+        return FinishedItems(keys=keys, is_whole=True)
+    shared = 0
+    while shared < len(a.keys) and a.keys[shared] in theirs:
+        shared += 1
+    return FinishedItems(keys=a.keys[:shared], is_whole=False)
+
+
+def _notes(runs: Iterable[_RunningRun]) -> Iterator[str]:
+    for run in runs:
+        if run.started.stopping is None:
+            yield (
+                f"{run.run} asks in the order of its data: the interval holds if that "
+                "order says nothing of which model is better."
+            )
+
+
+def _json(
+    runs: Mapping[RunReference, _RunningRun],
+    a: RunModel,
+    b: RunModel,
+    look: InterimResult,
+) -> dict[str, Any]:
+    return {
+        **{
+            side: {
+                "run": runs[source].run,
+                "model": model,
+                "seq": runs[source].front.seq,
+            }
+            for side, (source, model) in (("a", a), ("b", b))
+        },
+        "standing": look.standing,
+        "n": look.clusters,
+        "cluster": look.cluster,
+        "difference": look.difference,
+        "lo": look.lo,
+        "hi": look.hi,
+    }

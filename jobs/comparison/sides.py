@@ -1,4 +1,4 @@
-"""Which models a command line means: RUN, RUN:MODEL, RUN@N or RUN@N:MODEL.
+"""Resolves models named on a command line: RUN, RUN:MODEL, RUN@N, RUN@N:MODEL.
 
 Pure: what a run holds is given by its models' names.
 """
@@ -18,7 +18,7 @@ _RECORDED = re.compile(r"(?P<run>[^@]+)@(?P<number>[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunReference:
     """A run as it was typed, and which of its scorings."""
 
     run: str
@@ -28,19 +28,19 @@ class Source:
         return self.run if self.number is None else f"{self.run}@{self.number}"
 
 
-Chosen: TypeAlias = tuple[Source, str]
+RunModel: TypeAlias = tuple[RunReference, str]
 """One of a source's models."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ModelReference:
     """A word of the command line."""
 
-    source: Source
+    source: RunReference
     model: str | None = None
 
     @classmethod
-    def of(cls, word: str) -> Named:
+    def of(cls, word: str) -> ModelReference:
         """The run, the scoring and the model of *word*.
 
         No run's id holds a colon or an @, and a model's name may; a folder's is looked
@@ -48,18 +48,22 @@ class Named:
         """
         run, colon, model = word.partition(":")
         if not colon or Path(word).is_dir():
-            return cls(_source(word))
-        return cls(_source(run), model)
+            return cls(_run_reference(word))
+        return cls(_run_reference(run), model)
 
 
-def _source(word: str) -> Source:
+def _run_reference(word: str) -> RunReference:
     found = None if Path(word).is_dir() else _RECORDED.fullmatch(word)
-    return Source(found["run"], int(found["number"])) if found else Source(word)
+    return (
+        RunReference(found["run"], int(found["number"]))
+        if found
+        else RunReference(word)
+    )
 
 
-def chosen(
-    named: Sequence[Named], models: Mapping[Source, Sequence[str]]
-) -> tuple[tuple[Chosen, Chosen], ...]:
+def paired_models(
+    named: Sequence[ModelReference], models: Mapping[RunReference, Sequence[str]]
+) -> tuple[tuple[RunModel, RunModel], ...]:
     """The pairs, A before B, that the words mean; each once.
 
     Args:
@@ -90,7 +94,7 @@ def chosen(
     return tuple(dict.fromkeys(across))
 
 
-def _within(named: Named, models: Sequence[str]) -> list[tuple[str, str]]:
+def _within(named: ModelReference, models: Sequence[str]) -> list[tuple[str, str]]:
     """Every two models of a run, or the one that was named against each other one."""
     if len(models) == 1:
         raise UsageError(
@@ -103,7 +107,7 @@ def _within(named: Named, models: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _across(
-    a: Named, b: Named, in_a: Sequence[str], in_b: Sequence[str]
+    a: ModelReference, b: ModelReference, in_a: Sequence[str], in_b: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Each model of both runs with itself, or the two that the words single out."""
     shared = [model for model in in_a if model in in_b]

@@ -1,18 +1,161 @@
-"""A difference between two scorings as a value: metrics, their parts, items, verdicts.
+"""The difference between two scorings as a value: causes, metrics, items, verdicts.
 
 Every part is a fraction of the doubles that were recorded. The parts of a metric add up
 to its change exactly, and so do the shares of a part's items with what rounding left.
+
+Pure. What a cause changes is told by two bases; between them lie the bases of the
+scorings that are to be made. The order is fixed, for where causes act on one another
+the share of each depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import enum
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import groupby, zip_longest
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from jobs.differences.causes import PARSER, SCORER, Cause, Kind
-from runner.scorecard import Booking
-from store.scoring import StoredVerdict
+from runner.score.render import headlines
+from runner.score.repeat import ScoringBasis
+from runner.score.scoring import Scoring
+from runner.scorecard import Booking, Comparable, Verdict
+from store.events import Input
+from store.scoring import StoredVerdict, all_verdicts, write_verdicts
+
+
+class CauseKind(enum.StrEnum):
+    """What a cause is, in the order in which causes stand."""
+
+    ITEMS = "items"  #: answers that came, went or were asked again
+    INPUT = "input"  #: a file or folder, such as the gold
+    SETTING = "setting"
+    PARSER = "parser"  #: other code read something else from the replies
+    SCORER = "scorer"  #: other code judged what was read otherwise
+    CODE = "code"  #: one of these two, or both, and no verdict tells them apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that differs between two scorings."""
+
+    kind: CauseKind
+    name: str = ""  #: of the setting, for those that have one
+    before: str = ""  #: what it was, as it is shown
+    after: str = ""
+
+    @property
+    def label(self) -> str:
+        """It in two words."""
+        return f"{self.kind} {self.name}".rstrip()
+
+
+PARSER = Cause(kind=CauseKind.PARSER)
+SCORER = Cause(kind=CauseKind.SCORER)
+
+
+def code_cause(before: str, after: str) -> Cause:
+    """Other code on an equal basis: whose the two scorings are."""
+    return Cause(kind=CauseKind.CODE, before=before, after=after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseStep:
+    """A basis to be scored, and what it changes in that of the step before."""
+
+    cause: Cause
+    basis: ScoringBasis
+
+
+def cause_steps(
+    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+) -> tuple[CauseStep, ...]:
+    """The way from one basis to another, one cause at a time.
+
+    Args:
+        before: where it begins.
+        after: where it ends.
+        order: names of all settings, in the order in which they are changed.
+    """
+    made = []
+    at = before
+    for cause, at in _changes(before, after, order):
+        made.append(CauseStep(cause=cause, basis=at))
+    if made:
+        # what is equal in content and lies elsewhere is no cause, and comes along
+        made[-1] = replace(made[-1], basis=after)
+    return tuple(made)
+
+
+def _changes(
+    before: ScoringBasis, after: ScoringBasis, order: Sequence[str]
+) -> Iterator[tuple[Cause, ScoringBasis]]:
+    at = before
+    if before.seq != after.seq:
+        at = replace(at, seq=after.seq)
+        yield (
+            Cause(
+                kind=CauseKind.ITEMS,
+                before=f"event {before.seq}",
+                after=f"event {after.seq}",
+            ),
+            at,
+        )
+    names = [*order, *sorted({*before.settings, *after.settings} - {*order})]
+    files = {given.setting for given in (*before.inputs, *after.inputs)}
+    for name in (name for name in names if name in files):
+        old, new = _of(before, name), _of(after, name)
+        if [given.sha256 for given in old] == [given.sha256 for given in new]:
+            continue
+        others = tuple(given for given in at.inputs if given.setting != name)
+        at = replace(_set(at, after, name), inputs=(*others, *new))
+        yield (
+            Cause(
+                kind=CauseKind.INPUT,
+                name=name,
+                before=_input_words(old),
+                after=_input_words(new),
+            ),
+            at,
+        )
+    for name in (name for name in names if name not in files):
+        if before.settings.get(name) == after.settings.get(name):
+            continue
+        at = _set(at, after, name)
+        yield (
+            Cause(
+                kind=CauseKind.SETTING,
+                name=name,
+                before=_word(before.settings.get(name)),
+                after=_word(after.settings.get(name)),
+            ),
+            at,
+        )
+
+
+def _of(basis: ScoringBasis, name: str) -> tuple[Input, ...]:
+    return tuple(given for given in basis.inputs if given.setting == name)
+
+
+def _set(basis: ScoringBasis, after: ScoringBasis, name: str) -> ScoringBasis:
+    return replace(basis, settings={**basis.settings, name: after.settings.get(name)})
+
+
+_DIGITS = 8
+"""Of a file's hash, as it is shown."""
+
+
+def _input_words(inputs: Sequence[Input]) -> str:
+    return ", ".join(given.sha256[:_DIGITS] for given in inputs) or "none"
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +170,7 @@ class ItemShare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CauseShare:
     """What one cause, or several that go together only, has in a metric's change."""
 
     causes: tuple[Cause, ...]
@@ -41,14 +184,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ChangedMetric:
     """A metric that is not what it was, or went another way to the same value."""
 
     model: str
     path: str
     before: float | None
     after: float | None
-    parts: tuple[Part, ...]
+    parts: tuple[CauseShare, ...]
 
     @property
     def change(self) -> Fraction | None:
@@ -87,7 +230,7 @@ class VerdictChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class DifferenceStage:
     """What came with one change on the way from one scoring to the other."""
 
     causes: tuple[Cause, ...]
@@ -98,7 +241,7 @@ class Stage:
     @property
     def is_of_code(self) -> bool:
         """Whether nothing but the code changed."""
-        return {cause.kind for cause in self.causes} == {Kind.CODE}
+        return {cause.kind for cause in self.causes} == {CauseKind.CODE}
 
     def by_cause(
         self,
@@ -115,7 +258,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class ScoringDifference:
     """All that lies between two scorings of a run."""
 
     run: str
@@ -125,7 +268,117 @@ class Difference:
     digests: tuple[str, str]
     headline: str  #: path of the metric that the scorings are judged by
     headlines: tuple[str, ...]  #: of those that are looked at first
-    stages: tuple[Stage, ...]
-    changed: tuple[Changed, ...]
+    stages: tuple[DifferenceStage, ...]
+    changed: tuple[ChangedMetric, ...]
     unchanged: tuple[str, ...]  #: paths of the other metrics, once a model
     notes: tuple[str, ...]
+
+
+MetricKey: TypeAlias = tuple[str, str]
+"""A model, and the path of one of its metrics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringContent:
+    """What a difference takes of a scoring."""
+
+    values: Mapping[MetricKey, float | None]
+    verdicts: Path | None  #: the file that holds them; None: it is gone
+    headlines: Sequence[str] = ()  #: paths of the metrics to look at first
+    comparable: Mapping[str, Comparable] = field(default_factory=dict)
+    bookable: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+
+
+def replayed_content(made: Scoring, verdicts: Path) -> ScoringContent:
+    """A scoring made again; its verdicts are written to a new file."""
+    card = made.scorecard
+    write_verdicts(
+        verdicts,
+        (
+            StoredVerdict(
+                task=each.task,
+                value=each.value,
+                expected=each.expected,
+                correct=each.correct,
+                rule=each.rule,
+            )
+            for each in card.details
+            if isinstance(each, Verdict)
+        ),
+    )
+    return ScoringContent(
+        values={
+            (model, metric.path): metric.value
+            for model, metrics in card.models.items()
+            for metric in metrics
+        },
+        verdicts=verdicts,
+        headlines=headlines(card),
+        comparable=card.comparable,
+        bookable=card.bookable,
+    )
+
+
+def stored_content(scorecard: bytes, verdicts: Path) -> ScoringContent:
+    """A scoring as it was recorded, by code that may be gone."""
+    models = json.loads(scorecard)["models"]
+    return ScoringContent(
+        values={
+            (model, path): metric["value"]
+            for model, own in models.items()
+            for path, metric in own["metrics"].items()
+        },
+        verdicts=verdicts if verdicts.exists() else None,
+    )
+
+
+def verdict_changes(before: Path, after: Path) -> Iterator[VerdictChange]:
+    """Verdicts that differ in value, truth or outcome, by task, without their keys.
+
+    Of a task with several, those that are on both sides are no change, wherever they
+    stand; the others are held against one another in their order.
+    """
+    for task, old, new in _side_by_side(all_verdicts(before), all_verdicts(after)):
+        common = Counter(map(_verdict_key, old)) & Counter(map(_verdict_key, new))
+        for was, now in zip_longest(_without(old, common), _without(new, common)):
+            yield VerdictChange(task=task, key="", before=was, after=now)
+
+
+def _verdict_key(verdict: StoredVerdict) -> tuple[Any, ...]:
+    """What counts of it; by which rule it was read does not."""
+    return verdict.value, verdict.expected, verdict.correct
+
+
+def _without(
+    verdicts: Sequence[StoredVerdict], common: Counter[tuple[Any, ...]]
+) -> Iterator[StoredVerdict]:
+    left = Counter(common)
+    for verdict in verdicts:
+        if left[_verdict_key(verdict)]:
+            left[_verdict_key(verdict)] -= 1
+        else:
+            yield verdict
+
+
+def _side_by_side(
+    before: Iterator[StoredVerdict], after: Iterator[StoredVerdict]
+) -> Iterator[tuple[int, list[StoredVerdict], list[StoredVerdict]]]:
+    """The verdicts of both sides, task by task."""
+    left, right = _by_task(before), _by_task(after)
+    old, new = next(left, None), next(right, None)
+    while old is not None or new is not None:
+        task = min(side[0] for side in (old, new) if side is not None)
+        was: list[StoredVerdict] = []
+        now: list[StoredVerdict] = []
+        if old is not None and old[0] == task:
+            was, old = old[1], next(left, None)
+        if new is not None and new[0] == task:
+            now, new = new[1], next(right, None)
+        yield task, was, now
+
+
+def _by_task(
+    verdicts: Iterator[StoredVerdict],
+) -> Iterator[tuple[int, list[StoredVerdict]]]:
+    for task, own in groupby(verdicts, attrgetter("task")):
+        yield task, list(own)

@@ -1,39 +1,50 @@
-"""A difference as one HTML file, in the frame of the reports."""
+"""Renders a difference as one HTML file, in the frame of the reports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from jobs.differences.difference import Changed, Difference, Part, Stage
+from jobs.differences.difference import (
+    CauseShare,
+    ChangedMetric,
+    DifferenceStage,
+    ScoringDifference,
+)
 from jobs.differences.rendering import (
-    counted,
+    count_of,
     extent,
     judged_first,
     labels,
+    named_metrics,
     number,
     sides,
     signed,
-    tally,
-    wanted,
+    verdict_tally,
 )
-from jobs.report.document import document, facts_list
-from jobs.report.grid import Column, grid
-from jobs.report.markup import Child, Element, element
+from jobs.report.html import (
+    Child,
+    Element,
+    HtmlColumn,
+    element,
+    facts_list,
+    html_page,
+    html_table,
+)
 from runner.scorecard import Booking
 
 MOST_ITEMS = 50
 """Of one part on the page; --json has all."""
 
 
-def page(made: Difference, paths: Sequence[str] = ()) -> str:
+def page(made: ScoringDifference, paths: Sequence[str] = ()) -> str:
     """The text of the page.
 
     Args:
         made: what to tell.
         paths: of the metrics to show, `*` for any characters; all where none are named.
     """
-    shown = wanted(made, paths)
+    shown = named_metrics(made, paths)
     parts = {
         "Causes": _causes(made.stages),
         "Metrics by cause": _metrics(made, shown),
@@ -54,10 +65,10 @@ def page(made: Difference, paths: Sequence[str] = ()) -> str:
     }
     title = f"{made.job}: scoring {made.before} to {made.after} of run {made.run}"
     notices = (element("p", note, class_="notice") for note in made.notes)
-    return document(title, (facts_list(facts), notices), filled, _footer(made))
+    return html_page(title, (facts_list(facts), notices), filled, _footer(made))
 
 
-def _causes(stages: Sequence[Stage]) -> Iterator[Element]:
+def _causes(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     if not stages:
         yield element("p", "Nothing that a scoring goes by differs.")
         return
@@ -71,20 +82,22 @@ def _causes(stages: Sequence[Stage]) -> Iterator[Element]:
         )
         for stage in stages
     ]
-    yield grid(
+    yield html_table(
         "What differs, in the order in which it was changed, one at a time.",
         [
-            Column(name="cause"),
-            Column(name="before"),
-            Column(name="after"),
-            Column(name="metrics moved", numeric=True),
-            Column(name="verdicts changed", numeric=True),
+            HtmlColumn(name="cause"),
+            HtmlColumn(name="before"),
+            HtmlColumn(name="after"),
+            HtmlColumn(name="metrics moved", numeric=True),
+            HtmlColumn(name="verdicts changed", numeric=True),
         ],
         rows,
     )
 
 
-def _metrics(made: Difference, shown: Sequence[Changed]) -> Iterator[Element]:
+def _metrics(
+    made: ScoringDifference, shown: Sequence[ChangedMetric]
+) -> Iterator[Element]:
     """For each model a table: a metric a row, a cause a column."""
     for model in dict.fromkeys(each.model for each in shown):
         own = [each for each in shown if each.model == model]
@@ -96,19 +109,22 @@ def _metrics(made: Difference, shown: Sequence[Changed]) -> Iterator[Element]:
         if rest:
             yield element(
                 "details",
-                element("summary", counted(len(rest), "further metric")),
+                element("summary", count_of(len(rest), "further metric")),
                 _table(rest, "n/a: undefined on a side, so that no number is divided."),
             )
 
 
-def _table(changed: Sequence[Changed], caption: str) -> Element:
+def _table(changed: Sequence[ChangedMetric], caption: str) -> Element:
     causes = tuple(
         dict.fromkeys(labels(part.causes) for each in changed for part in each.parts)
     )
     heads = ("before", "after", "change", *causes)
-    return grid(
+    return html_table(
         caption,
-        [Column(name="metric"), *(Column(name=name, numeric=True) for name in heads)],
+        [
+            HtmlColumn(name="metric"),
+            *(HtmlColumn(name=name, numeric=True) for name in heads),
+        ],
         [
             (
                 each.path,
@@ -122,7 +138,7 @@ def _table(changed: Sequence[Changed], caption: str) -> Element:
     )
 
 
-def _by(each: Changed, cause: str) -> str:
+def _by(each: ChangedMetric, cause: str) -> str:
     own = [part for part in each.parts if labels(part.causes) == cause]
     if not own:
         return ""
@@ -130,7 +146,9 @@ def _by(each: Changed, cause: str) -> str:
     return signed(sum(known, Fraction()) if known else None)
 
 
-def _items(made: Difference, shown: Sequence[Changed]) -> Iterator[Element]:
+def _items(
+    made: ScoringDifference, shown: Sequence[ChangedMetric]
+) -> Iterator[Element]:
     for each in shown:
         for part in each.parts:
             if part.items:
@@ -141,23 +159,23 @@ def _items(made: Difference, shown: Sequence[Changed]) -> Iterator[Element]:
                     element(
                         "summary",
                         f"{each.path} of {each.model}, {labels(part.causes)}: "
-                        f"{signed(part.change)} by {counted(len(part.items), 'item')}",
+                        f"{signed(part.change)} by {count_of(len(part.items), 'item')}",
                     ),
                     table,
                     open=opened,
                 )
 
 
-def _shares(part: Part) -> Element:
+def _shares(part: CauseShare) -> Element:
     left = len(part.items) - MOST_ITEMS
     caption = f"The largest; {left:,} more are in --json." if left > 0 else "All items."
-    return grid(
+    return html_table(
         caption,
         [
-            Column(name="item"),
-            Column(name="before", numeric=True),
-            Column(name="after", numeric=True),
-            Column(name="share", numeric=True),
+            HtmlColumn(name="item"),
+            HtmlColumn(name="before", numeric=True),
+            HtmlColumn(name="after", numeric=True),
+            HtmlColumn(name="share", numeric=True),
         ],
         [
             (item.item, number(item.before), number(item.after), signed(item.share))
@@ -166,15 +184,17 @@ def _shares(part: Part) -> Element:
     )
 
 
-def _verdicts(stages: Sequence[Stage]) -> Iterator[Element]:
+def _verdicts(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     for stage in stages:
         for model, causes, changes in stage.by_cause():
             yield element(
                 "details",
-                element("summary", f"{model}, {labels(causes)}: {tally(changes)}"),
-                grid(
+                element(
+                    "summary", f"{model}, {labels(causes)}: {verdict_tally(changes)}"
+                ),
+                html_table(
                     f"The first {MOST_ITEMS} at most.",
-                    [Column(name=name) for name in ("task", "before", "after")],
+                    [HtmlColumn(name=name) for name in ("task", "before", "after")],
                     [
                         (each.key, *sides(each))
                         for each in judged_first(changes)[:MOST_ITEMS]
@@ -183,7 +203,7 @@ def _verdicts(stages: Sequence[Stage]) -> Iterator[Element]:
             )
 
 
-def _bookings(stages: Sequence[Stage]) -> Iterator[Element]:
+def _bookings(stages: Sequence[DifferenceStage]) -> Iterator[Element]:
     for stage in stages:
         for model, booking in stage.bookings.items():
             yield _booked(model, booking)
@@ -195,17 +215,17 @@ def _booked(model: str, booking: Booking) -> Element:
         all(isinstance(row[place], int) for row in table.rows)
         for place in range(len(table.columns))
     ]
-    return grid(
+    return html_table(
         f"{booking.metric} of {model} by {table.caption}: {booking.change:+d} in sum.",
         [
-            Column(name=name, numeric=is_number)
+            HtmlColumn(name=name, numeric=is_number)
             for name, is_number in zip(table.columns, numeric, strict=True)
         ],
         [tuple(str(cell) for cell in row) for row in table.rows],
     )
 
 
-def _footer(made: Difference) -> Element:
+def _footer(made: ScoringDifference) -> Element:
     return element(
         "footer",
         element(

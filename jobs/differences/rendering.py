@@ -1,4 +1,4 @@
-"""A difference for people at a terminal."""
+"""Renders a difference for people at a terminal, and for programs as JSON."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import difflib
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
-from jobs.differences.causes import Cause
 from jobs.differences.difference import (
-    Changed,
-    Difference,
+    Cause,
+    CauseShare,
+    ChangedMetric,
+    DifferenceStage,
     ItemShare,
-    Part,
-    Stage,
+    ScoringDifference,
     VerdictChange,
 )
 from runner.cli.console import in_columns
@@ -23,7 +24,9 @@ from runner.scorecard import Booking
 UNDEFINED = "n/a"
 
 
-def wanted(made: Difference, paths: Sequence[str]) -> tuple[Changed, ...]:
+def named_metrics(
+    made: ScoringDifference, paths: Sequence[str]
+) -> tuple[ChangedMetric, ...]:
     """The changed metrics that *paths* name, `*` for any characters; all by default.
 
     Raises:
@@ -38,11 +41,11 @@ def wanted(made: Difference, paths: Sequence[str]) -> tuple[Changed, ...]:
     return tuple(each for each in made.changed if not paths or _is_named(each, paths))
 
 
-def _is_named(each: Changed, paths: Sequence[str]) -> bool:
+def _is_named(each: ChangedMetric, paths: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(each.path, path) for path in paths)
 
 
-def text(made: Difference, paths: Sequence[str], top: int) -> str:
+def text(made: ScoringDifference, paths: Sequence[str], top: int) -> str:
     """Causes, then the metrics of each model by cause, then items and verdicts.
 
     Args:
@@ -57,7 +60,7 @@ def text(made: Difference, paths: Sequence[str], top: int) -> str:
         *_causes(made.stages),
     ]
     first = {made.headline, *made.headlines}
-    shown = [each for each in wanted(made, paths) if paths or each.path in first]
+    shown = [each for each in named_metrics(made, paths) if paths or each.path in first]
     for model in dict.fromkeys(each.model for each in shown):
         own = [each for each in shown if each.model == model]
         lines += ["", _one_line(model), *_metrics(own)]
@@ -78,17 +81,17 @@ def text(made: Difference, paths: Sequence[str], top: int) -> str:
     return "\n".join(lines)
 
 
-def extent(made: Difference) -> str:
+def extent(made: ScoringDifference) -> str:
     """How many metrics a difference is about."""
     divided = [each for each in made.changed if each.change is not None]
     return (
-        f"{counted(len(divided), 'metric')} changed, "
+        f"{count_of(len(divided), 'metric')} changed, "
         f"{len(made.changed) - len(divided):,} have a value on one side alone, "
         f"{len(made.unchanged):,} stayed"
     )
 
 
-def _causes(stages: Sequence[Stage]) -> Iterator[str]:
+def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
     yield "causes" if stages else "causes: none"
     for stage in stages:
         told = ", ".join(
@@ -98,17 +101,17 @@ def _causes(stages: Sequence[Stage]) -> Iterator[str]:
             for cause in stage.causes
         )
         n = sum(map(len, stage.verdicts.values()))
-        moved = f"{counted(stage.metrics, 'metric')}, {counted(n, 'verdict')}"
+        moved = f"{count_of(stage.metrics, 'metric')}, {count_of(n, 'verdict')}"
         effect = moved if stage.metrics or n else "without effect"
         yield _one_line(f"  {told}: {effect}")
 
 
-def counted(n: int, what: str) -> str:
+def count_of(n: int, what: str) -> str:
     """So many of something."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
+def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
     """A line a metric; further parts stand below the first."""
     width = max(len(each.path) for each in changed)
     yield f"  {'metric':<{width}}  {'before':>8}  {'after':>8}  {'change':>9}  by cause"
@@ -123,7 +126,7 @@ def _metrics(changed: Sequence[Changed]) -> Iterator[str]:
                 head = " " * len(head)
 
 
-def _short(part: Part) -> str:
+def _short(part: CauseShare) -> str:
     names = " and ".join(cause.name or cause.kind for cause in part.causes)
     return names if part.change is None else f"{signed(part.change):>9} {names}"
 
@@ -133,13 +136,13 @@ def labels(causes: Sequence[Cause]) -> str:
     return " and ".join(cause.label for cause in causes)
 
 
-def _items(each: Changed, top: int) -> Iterator[str]:
+def _items(each: ChangedMetric, top: int) -> Iterator[str]:
     for part in each.parts:
         if not part.items:
             continue
         yield _one_line(
             f"  {each.path}, {labels(part.causes)}: {signed(part.change)} by "
-            f"{counted(len(part.items), 'item')}"
+            f"{count_of(len(part.items), 'item')}"
         )
         for item in part.items[:top]:
             yield _one_line(
@@ -164,18 +167,20 @@ def _moved(item: ItemShare) -> str:
     return f"{number(item.before)} -> {number(item.after)}"
 
 
-def _verdicts(stages: Sequence[Stage], top: int) -> Iterator[str]:
+def _verdicts(stages: Sequence[DifferenceStage], top: int) -> Iterator[str]:
     for stage in stages:
         for model, causes, changes in stage.by_cause():
             yield ""
-            yield _one_line(f"verdicts of {model}, {labels(causes)}: {tally(changes)}")
+            yield _one_line(
+                f"verdicts of {model}, {labels(causes)}: {verdict_tally(changes)}"
+            )
             for each in judged_first(changes)[:top]:
                 yield _one_line(f"  {each.key}: {' -> '.join(sides(each))}")
             if changes[top:]:
                 yield f"  {len(changes) - top:,} more: --top, or --json"
 
 
-def tally(changes: Sequence[VerdictChange]) -> str:
+def verdict_tally(changes: Sequence[VerdictChange]) -> str:
     """How many verdicts changed, and to which side."""
     came = sum(each.right > 0 for each in changes)
     ceased = sum(each.right < 0 for each in changes)
@@ -214,17 +219,17 @@ def sides(each: VerdictChange) -> tuple[str, str]:
 
 _MARKS: Mapping[bool | None, str] = {True: "right", False: "wrong", None: "-"}
 
-_TOLD = 48
+_SHOWN_CHARS = 48
 """Characters of what was read from a reply; --json has all of it."""
 
 
 def _cut(told: str, shared: int) -> str:
     """As much of a text as fits, from where it differs if that is far."""
-    if len(told) <= _TOLD:
+    if len(told) <= _SHOWN_CHARS:
         return told
-    begin = max(0, shared - _TOLD // 4)
-    text = told[begin : begin + _TOLD]
-    end = "…" if begin + _TOLD < len(told) else ""
+    begin = max(0, shared - _SHOWN_CHARS // 4)
+    text = told[begin : begin + _SHOWN_CHARS]
+    end = "…" if begin + _SHOWN_CHARS < len(told) else ""
     return f"{'…' if begin else ''}{text}{end}"
 
 
@@ -251,3 +256,103 @@ def signed(value: Fraction | None) -> str:
 def _one_line(words: str) -> str:
     """Names come from outside: none of them may begin a line of its own."""
     return words.replace("\n", "\N{SYMBOL FOR LINE FEED}")
+
+
+def as_json(made: ScoringDifference, paths: Sequence[str] = ()) -> dict[str, Any]:
+    """Everything; `exact` are fractions, whose sums have no rounding."""
+    return {
+        "run": made.run,
+        "job": made.job,
+        "before": {"scoring": made.before, "digest": made.digests[0]},
+        "after": {"scoring": made.after, "digest": made.digests[1]},
+        "headline": made.headline,
+        "causes": [_stage_json(stage) for stage in made.stages],
+        "metrics": [_changed_json(each) for each in named_metrics(made, paths)],
+        "unchanged": len(made.unchanged),
+        "notes": list(made.notes),
+    }
+
+
+def _stage_json(stage: DifferenceStage) -> dict[str, Any]:
+    return {
+        "causes": [_cause_json(cause) for cause in stage.causes],
+        "metrics": stage.metrics,
+        "verdicts": {
+            model: [_verdict_json(each) for each in changes]
+            for model, changes in stage.verdicts.items()
+        },
+        "booked": {
+            model: {
+                "metric": booking.metric,
+                "change": booking.change,
+                "rows": [
+                    dict(zip(booking.table.columns, row, strict=True))
+                    for row in booking.table.rows
+                ],
+            }
+            for model, booking in stage.bookings.items()
+        },
+    }
+
+
+def _cause_json(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind,
+        "name": cause.name,
+        "before": cause.before,
+        "after": cause.after,
+    }
+
+
+def _verdict_json(each: VerdictChange) -> dict[str, Any]:
+    return {
+        "task": each.task,
+        "key": each.key,
+        **{
+            name: side
+            and {
+                "value": side.value,
+                "expected": side.expected,
+                "correct": side.correct,
+                "rule": side.rule,
+            }
+            for name, side in (("before", each.before), ("after", each.after))
+        },
+    }
+
+
+def _changed_json(each: ChangedMetric) -> dict[str, Any]:
+    return {
+        "model": each.model,
+        "path": each.path,
+        "before": each.before,
+        "after": each.after,
+        **_exact("change", each.change),
+        "parts": [
+            {
+                "causes": [cause.label for cause in part.causes],
+                "before": part.before,
+                "after": part.after,
+                **_exact("change", part.change),
+                "items": [
+                    {
+                        "item": item.item,
+                        "cluster": item.cluster,
+                        "before": item.before,
+                        "after": item.after,
+                        **_exact("share", item.share),
+                    }
+                    for item in part.items
+                ],
+                "rounding": None if part.rounding is None else str(part.rounding),
+            }
+            for part in each.parts
+        ],
+    }
+
+
+def _exact(name: str, value: Fraction | None) -> dict[str, Any]:
+    """A fraction as the nearest number, and as it is."""
+    if value is None:
+        return {name: None, "exact": None}
+    return {name: float(value), "exact": str(value)}

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jobs.bm25 import Idf
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.wording import WORDING
-from jobs.tokens import tokens
+from jobs.lexical import Idf, tokens
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
 
-if TYPE_CHECKING:  # it brings numerical libraries that planning has no use for
+if TYPE_CHECKING:
     from jobs.evidence_retrieval.gating.stored import StoredGate
 
 

@@ -18,8 +18,8 @@ from jobs.evidence_retrieval.gating.nested import Nested, rows_of
 from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
+from jobs.lexical import tokens
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.tokens import tokens
 from runner.scorecard import Finding
 
 _GOLD_WORDS = re.compile(r"gold|groundtruth|has_evidence|label")

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.baselines import FORMS
-from jobs.measures import Measure, Measures, Part
+from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from runner.scorecard import Direction
 
 
@@ -364,39 +363,43 @@ MEASURES = Measures(
         "posts_at_tau.hamming_score",
     ),
     scopes={
-        "fold.{fold*}.": Part(name="fold {fold}"),
-        "criterion.{criterion*}.": Part(name="criterion {criterion}"),
-        "config.{config*}.": Part(name="configuration {config}"),
-        "macro.": Part(name="mean over criteria"),
-        "all_queries.": Part(
+        "fold.{fold*}.": MeasurePart(name="fold {fold}"),
+        "criterion.{criterion*}.": MeasurePart(name="criterion {criterion}"),
+        "config.{config*}.": MeasurePart(name="configuration {config}"),
+        "macro.": MeasurePart(name="mean over criteria"),
+        "all_queries.": MeasurePart(
             name="all queries", meaning="queries without evidence count too"
         ),
-        "retriever.": Part(name="retriever", meaning="of the retriever's list"),
-        "reranked.": Part(name="reranker", meaning="of the reranker's list"),
-        "graph.": Part(name="graph", meaning="of the list that the graph reorders"),
+        "retriever.": MeasurePart(name="retriever", meaning="of the retriever's list"),
+        "reranked.": MeasurePart(name="reranker", meaning="of the reranker's list"),
+        "graph.": MeasurePart(
+            name="graph", meaning="of the list that the graph reorders"
+        ),
     },
     forms={
-        **FORMS,
-        "~wilson": Part(
+        **BASELINE_FORMS,
+        "~wilson": MeasurePart(
             name="Wilson interval",
             meaning="with an interval that takes queries as independent",
         ),
-        "~delong": Part(
+        "~delong": MeasurePart(
             name="DeLong interval",
             meaning="with DeLong's interval, which takes queries as independent",
         ),
-        "~query": Part(
+        "~query": MeasurePart(
             name="interval by query",
             meaning="with an interval that draws queries and not posts",
         ),
-        "~std": Part(name="standard deviation over queries", direction="neither"),
-        "~median": Part(name="median over queries"),
-        "~p25": Part(name="25th percentile over queries"),
-        "~p75": Part(name="75th percentile over queries"),
-        "~unscored_as_0": Part(
+        "~std": MeasurePart(
+            name="standard deviation over queries", direction="neither"
+        ),
+        "~median": MeasurePart(name="median over queries"),
+        "~p25": MeasurePart(name="25th percentile over queries"),
+        "~p75": MeasurePart(name="75th percentile over queries"),
+        "~unscored_as_0": MeasurePart(
             name="unscored as 0", meaning="queries without a score have probability 0"
         ),
-        "~unscored_as_1": Part(
+        "~unscored_as_1": MeasurePart(
             name="unscored as 1", meaning="queries without a score have probability 1"
         ),
     },

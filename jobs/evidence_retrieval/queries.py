@@ -13,7 +13,7 @@ from typing import Any
 
 from jobs.evidence_retrieval.dataset import query_key
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import States
+from jobs.metrics.selective import States
 from runner.scorecard import Finding
 
 UNKNOWN = -1

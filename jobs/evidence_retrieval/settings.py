@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from jobs.profiled import Profiled
+from jobs.profiles import ProfiledSettings
 
 TaskKind: TypeAlias = Literal["assess", "rerank", "embed", "rerank_api"]
 GridMetric: TypeAlias = Literal[
@@ -56,7 +56,7 @@ INPUTS = (
 """The settings that name files."""
 
 
-class Settings(Profiled):
+class Settings(ProfiledSettings):
     """Settings of evidence-retrieval."""
 
     profiles = PROFILES

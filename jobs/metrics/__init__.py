@@ -6,27 +6,10 @@ what a metric is stands here.
 
 from __future__ import annotations
 
-from jobs.metrics.adjusted import (
-    ANY,
-    NOT_NEGATIVE,
-    PER_THOUSAND,
-    SHARE,
-    SIGNED,
-    Range,
-    Support,
-    clopper_pearson,
-)
-from jobs.metrics.aggregate import (
-    Aggregate,
-    aggregate,
-    defined,
-    mean,
-    quantiles,
-    ratio,
-    std,
-)
 from jobs.metrics.agreement import (
     Agreement,
+    MatchCounts,
+    Prf,
     ReplicateAgreement,
     agreement,
     agreement_of,
@@ -34,10 +17,27 @@ from jobs.metrics.agreement import (
     fleiss_kappa,
     flip_rate,
     kendall_tau,
+    match_keys,
+    match_values,
     mean_over_pairs,
+    numeric_close,
     pass_at_k,
     pass_hat_k,
+    prf,
     replicate_agreement,
+    set_recall,
+    string_ratio,
+)
+from jobs.metrics.areas import (
+    Delong,
+    DelongPaired,
+    auprc_of,
+    auroc_of,
+    cluster_index,
+    delong,
+    delong_paired,
+    ece_of,
+    tpr_of,
 )
 from jobs.metrics.calibration import (
     Bin,
@@ -56,7 +56,6 @@ from jobs.metrics.calibration import (
     mce,
     reliability,
 )
-from jobs.metrics.change import Term, shares_of_change
 from jobs.metrics.checks import check_metrics
 from jobs.metrics.classification import (
     ClassRates,
@@ -64,6 +63,7 @@ from jobs.metrics.classification import (
     CountGrid,
     Curve,
     Multiclass,
+    Multilabel,
     OperatingPoint,
     at_threshold,
     auprc,
@@ -71,57 +71,64 @@ from jobs.metrics.classification import (
     confusion,
     curve,
     multiclass,
+    multilabel,
+    ppv_at_prevalence,
+    ppv_columns,
     rate_columns,
     rates,
     threshold_grid,
     tpr_at_fpr,
 )
-from jobs.metrics.delong import Delong, DelongPaired, delong, delong_paired
-from jobs.metrics.extraction import (
-    Counts,
-    Prf,
-    match_keys,
-    match_values,
-    numeric_close,
-    prf,
-    set_recall,
-    string_ratio,
-)
-from jobs.metrics.gate import (
-    GateGrid,
-    GateMetrics,
-    Share,
-    assign,
-    gate_grid,
-    gate_metrics,
+from jobs.metrics.columns import (
+    Aggregate,
+    Term,
+    aggregate,
+    defined,
+    mean,
+    quantiles,
+    ratio,
+    shares_of_change,
+    std,
 )
 from jobs.metrics.intervals import (
     FEW_CLUSTERS,
-    Difference,
     Form,
     Interval,
-    Ratio,
-    Redrawn,
     Resamples,
-    mean_of,
     round12,
     wilson,
     with_interval,
     without_interval,
 )
-from jobs.metrics.multilabel import Multilabel, multilabel
-from jobs.metrics.prevalence import ppv_at_prevalence, ppv_columns
 from jobs.metrics.ranking import (
-    Hits,
-    Rules,
+    RankedHits,
+    RankingRules,
+    RunFile,
     Selected,
     evaluate,
     fuse_rrf,
     hits,
     order,
+    qrels_lines,
+    read_qrels,
+    read_run,
+    run_lines,
     select,
 )
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of, tpr_of
+from jobs.metrics.resampling import (
+    ANY,
+    NOT_NEGATIVE,
+    PER_THOUSAND,
+    SHARE,
+    SIGNED,
+    Range,
+    Ratio,
+    ResampledDifference,
+    ResampledStatistic,
+    Support,
+    clopper_pearson,
+    mean_of,
+)
 from jobs.metrics.screening import (
     atd,
     atd_records,
@@ -137,15 +144,21 @@ from jobs.metrics.screening import (
     wss,
 )
 from jobs.metrics.selective import (
+    GateGrid,
+    GateMetrics,
+    GateShare,
     RiskCoverage,
+    assign,
     aurc,
     coverage_at_risk,
     excess_aurc,
+    gate_grid,
+    gate_metrics,
     risk_at_coverage,
     risk_coverage,
 )
-from jobs.metrics.sequential import Sequential
 from jobs.metrics.significance import (
+    ConfidenceSequence,
     McNemar,
     bootstrap_p,
     holm,
@@ -154,7 +167,6 @@ from jobs.metrics.significance import (
     sign_flip,
     swap_sides,
 )
-from jobs.metrics.trec import RunFile, qrels_lines, read_qrels, read_run, run_lines
 
 __all__ = [
     "ANY",
@@ -168,20 +180,20 @@ __all__ = [
     "Bin",
     "BrierParts",
     "ClassRates",
+    "ConfidenceSequence",
     "Confusion",
     "CountGrid",
-    "Counts",
     "Curve",
     "Delong",
     "DelongPaired",
-    "Difference",
     "Form",
     "GateGrid",
     "GateMetrics",
-    "Hits",
+    "GateShare",
     "Interval",
     "Isotonic",
     "LogLoss",
+    "MatchCounts",
     "McNemar",
     "Multiclass",
     "Multilabel",
@@ -189,16 +201,16 @@ __all__ = [
     "Platt",
     "Prf",
     "Range",
+    "RankedHits",
+    "RankingRules",
     "Ratio",
-    "Redrawn",
     "ReplicateAgreement",
+    "ResampledDifference",
+    "ResampledStatistic",
     "Resamples",
     "RiskCoverage",
-    "Rules",
     "RunFile",
     "Selected",
-    "Sequential",
-    "Share",
     "Support",
     "Term",
     "aggregate",

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say, and how to mend those that do not."""
+"""Measures how well probabilities are calibrated, and recalibrates them."""
 
 from __future__ import annotations
 

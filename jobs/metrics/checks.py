@@ -1,4 +1,4 @@
-"""What cannot be true of a finished scorecard, whoever made it.
+"""Finds what cannot be true of a finished scorecard, whoever made it.
 
 Rates outside [0, 1], counts that do not add up, rates that their own counts refute, one
 name with two values, and figures over one set of queries that contradict each other.

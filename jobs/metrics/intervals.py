@@ -6,7 +6,7 @@ sides of a difference: each replicate says how often every cluster was drawn, an
 statistic is a ratio of sums over clusters, or the difference of two.
 
 A percentile interval of few clusters, or of a rate near 0 or 1, covers less than it
-says; one of clusters that all agree is a point. `adjusted` has the rules for those.
+says; one of clusters that all agree is a point. `resampling` has the rules for those.
 """
 
 from __future__ import annotations
@@ -21,34 +21,23 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from jobs.metrics.adjusted import ANY, SHARE, Range, Rule, Sample, ends, jackknife
-from jobs.metrics.columns import as_value
-from jobs.metrics.drawn import (
-    Columns,
+from jobs.metrics.columns import Floats, as_value
+from jobs.metrics.resampling import (
+    ANY,
+    SHARE,
+    ClusterSample,
     Counts,
-    Difference,
+    Range,
     Ratio,
-    Redrawn,
+    ResampledDifference,
+    ResampledStatistic,
+    Rule,
     Statistic,
+    SummedColumns,
+    interval_ends,
+    jackknife,
     mean_of,
 )
-from jobs.metrics.exact import Floats
-
-__all__ = [
-    "Counts",
-    "Difference",
-    "Form",
-    "Interval",
-    "Ratio",
-    "Redrawn",
-    "Resamples",
-    "Statistic",
-    "mean_of",
-    "round12",
-    "wilson",
-    "with_interval",
-    "without_interval",
-]
 
 Form: TypeAlias = Literal["adjusted", "percentile"]
 """How ends are made: by the rule for the sample at hand, or as percentiles always."""
@@ -201,7 +190,7 @@ class Resamples:
         self, left: Sequence[float | None], right: Sequence[float | None]
     ) -> Interval:
         """The interval of *left*'s mean minus *right*'s, on the same replicates."""
-        return self.intervals([Difference(mean_of(left), mean_of(right))])[0]
+        return self.intervals([ResampledDifference(mean_of(left), mean_of(right))])[0]
 
     def intervals(self, statistics: Sequence[Statistic]) -> tuple[Interval, ...]:
         """The intervals of many statistics, from one pass over the replicates.
@@ -210,7 +199,7 @@ class Resamples:
             ValueError: where a column is not as long as the keys, or holds a number
                 that is not finite.
         """
-        columns = Columns(self._order)
+        columns = SummedColumns(self._order)
         evaluate = [columns.compiled(statistic) for statistic in statistics]
         adjusts = self._form == "adjusted" and self._asked
         drawn = [
@@ -232,11 +221,13 @@ class Resamples:
             for each, is_drawn in zip(statistics, drawn, strict=True)
         )
 
-    def interval_of(self, statistic: Redrawn) -> Interval:
+    def interval_of(self, statistic: ResampledStatistic) -> Interval:
         """The interval of a statistic that is no ratio of sums."""
         return self.intervals_of([statistic])[0]
 
-    def intervals_of(self, statistics: Sequence[Redrawn]) -> tuple[Interval, ...]:
+    def intervals_of(
+        self, statistics: Sequence[ResampledStatistic]
+    ) -> tuple[Interval, ...]:
         """The intervals of many such statistics, from one pass over the replicates."""
         adjusts = self._form == "adjusted" and self._asked
         leaves_out = adjusts and len(self._order) <= _MOST_LEFT_OUT
@@ -302,7 +293,9 @@ class Resamples:
         value, without = statistic.left_out(self._order)
         return self._adjusted(value, statistic, without)
 
-    def _of_curve(self, statistic: Redrawn, values: Floats | None) -> Interval:
+    def _of_curve(
+        self, statistic: ResampledStatistic, values: Floats | None
+    ) -> Interval:
         m = len(self._order)
         if values is None:
             block = np.ones((m, m), dtype=np.uint8)
@@ -313,14 +306,16 @@ class Resamples:
             return self._percentiles(values)
         return self._adjusted(_whole(statistic, m), statistic, spread=_spread(values))
 
-    def _adjusts(self, statistic: Statistic | Redrawn, values: Floats) -> bool:
+    def _adjusts(
+        self, statistic: Statistic | ResampledStatistic, values: Floats
+    ) -> bool:
         """Whether the percentiles of these replicates are to be replaced."""
         if self._form == "percentile" or not self._asked:
             return False
         middle, se = _spread(values)
         if middle is None:
             return False
-        found = Sample(
+        found = ClusterSample(
             value=middle,
             se=se,
             df=1.0,
@@ -334,7 +329,7 @@ class Resamples:
     def _adjusted(
         self,
         value: float | None,
-        statistic: Statistic | Redrawn,
+        statistic: Statistic | ResampledStatistic,
         without: Floats | None = None,
         spread: tuple[float | None, float] = (None, 0.0),
     ) -> Interval:
@@ -347,10 +342,10 @@ class Resamples:
             found = jackknife(value, without, support, within)
         else:
             df = support.effective - 1
-            found = Sample(
+            found = ClusterSample(
                 value=value, se=spread[1], df=df, support=support, range=within
             )
-        made = ends(found, self._level)
+        made = interval_ends(found, self._level)
         if made is None:
             return Interval(lo=None, hi=None, how=f"{by}: none, nothing varies")
         return Interval(
@@ -377,7 +372,7 @@ class Resamples:
         )
 
 
-_RULES: Mapping[Rule, Callable[[Sample], str]] = {
+_RULES: Mapping[Rule, Callable[[ClusterSample], str]] = {
     "exact": lambda found: (
         f"exact bound of {found.support.independent} that do not vary"
         if not found.varies
@@ -401,7 +396,7 @@ def _within(value: float, stated: Range) -> Range:
     return stated if holds else ANY
 
 
-def _whole(statistic: Redrawn, m: int) -> float | None:
+def _whole(statistic: ResampledStatistic, m: int) -> float | None:
     """The statistic of the sample itself."""
     return as_value(statistic.value_of(np.ones((1, m), dtype=np.uint8))[0])
 

@@ -1,18 +1,25 @@
-"""Ranked lists against gold: recall, precision, MAP, MRR, nDCG and their relatives.
+"""Ranked lists against gold: recall, precision, MAP, MRR, nDCG; trec_eval's files.
 
 The given list is the ranking; scores are not looked at. Where only scores exist,
 `order` makes a list of them. `hits` compares lists with gold once, `evaluate` computes
 everything else from its matrix, a query a row.
+
+trec_eval ignores a run's rank column, sorts by score in single precision and breaks
+ties by falling id. So that it sees the list as it is, what is written as a score is the
+number of items below: strictly falling whole numbers.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from pathlib import Path
 from typing import Literal, TypeAlias
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -29,7 +36,7 @@ INFAP_EPSILON = 0.00001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hits:
+class RankedHits:
     """Lists compared with gold: a query a row, a rank a column, padded to the right."""
 
     gains: Floats  #: (Q, D) grade of the item at each rank; 0 where not relevant
@@ -51,7 +58,7 @@ def hits(
     *,
     names: Sequence[str] | None = None,
     dedupe: Literal["error", "first"] = "error",
-) -> Hits:
+) -> RankedHits:
     """Compare each list with the gold of its query.
 
     Args:
@@ -91,7 +98,7 @@ def hits(
     ideal[np.arange(ideal.shape[1]) < wanted[:, None]] = [
         grade for own in relevant for grade in own
     ]
-    return Hits(
+    return RankedHits(
         gains=gains,
         judged=judged,
         lengths=lengths,
@@ -120,7 +127,7 @@ def _without_doubles(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RankingRules:
     """Choices between definitions that carry one name elsewhere."""
 
     empty: Literal["undefined", "zero"] = "undefined"  #: a query without gold
@@ -139,11 +146,15 @@ class Rules:
         )
 
 
-SIFTLOG = Rules()
+SIFTLOG = RankingRules()
 
 
 def evaluate(
-    found: Hits, ks: Sequence[int], rules: Rules = SIFTLOG, *, persistence: float = 0.8
+    found: RankedHits,
+    ks: Sequence[int],
+    rules: RankingRules = SIFTLOG,
+    *,
+    persistence: float = 0.8,
 ) -> dict[str, Floats]:
     """Every measure of every query: name -> (Q,), NaN where undefined.
 
@@ -202,7 +213,7 @@ class Selected:
     shown: Ints  #: (Q,) K, cut at the list's end
 
 
-def select(found: Hits, k: Ints) -> Selected:
+def select(found: RankedHits, k: Ints) -> Selected:
     """Cut each list at its own *k*, which may be 0 or beyond the list.
 
     Raises:
@@ -232,7 +243,7 @@ def _running(columns: Floats | Bools) -> Floats:
     return totals
 
 
-def _gain(grades: Floats, rules: Rules) -> Floats:
+def _gain(grades: Floats, rules: RankingRules) -> Floats:
     return grades if rules.gain == "linear" else np.exp2(grades) - 1
 
 
@@ -242,13 +253,13 @@ def _discounts(depth: int) -> Floats:
 
 
 def _average_precision(
-    sums: Floats, top: Floats, least: Ints, found: Hits, rules: Rules
+    sums: Floats, top: Floats, least: Ints, found: RankedHits, rules: RankingRules
 ) -> Floats:
     below = {"gold": found.relevant, "min": least, "found": top}[rules.ap_over]
     return np.where(found.relevant > 0, np.nan_to_num(quotient(sums, below)), np.nan)
 
 
-def _whole_list(found: Hits, so_far: Floats, judged: Floats) -> dict[str, Floats]:
+def _whole_list(found: RankedHits, so_far: Floats, judged: Floats) -> dict[str, Floats]:
     """trec_eval's measures of the whole list."""
     hit, depth = found.is_hit, found.gains.shape[1]
     at = np.minimum(found.relevant, depth)
@@ -271,7 +282,7 @@ def _whole_list(found: Hits, so_far: Floats, judged: Floats) -> dict[str, Floats
     }
 
 
-def _rbp(found: Hits, persistence: float) -> dict[str, Floats]:
+def _rbp(found: RankedHits, persistence: float) -> dict[str, Floats]:
     """Rank-biased precision (Moffat and Zobel, 2008).
 
     The residual is what unjudged items and those below the list could add.
@@ -318,3 +329,128 @@ def fuse_rrf(rankings: Sequence[Sequence[str]], k: int = 60) -> list[str]:
             parts.setdefault(item, []).append(1 / (k + rank))
     total = {item: math.fsum(own) for item, own in parts.items()}
     return sorted(total, key=lambda item: -total[item])
+
+
+_SPACE = re.compile(r"\s")
+_PLAIN = re.compile(r"[A-Za-z0-9_.:|/-]+")
+"""Ids that need no escaping; most are, and finding that out is much faster."""
+_QREL_FIELDS = 4
+_RUN_FIELDS = 6
+
+
+def qrels_lines(
+    gold: Mapping[str, Grades], *, escape_ids: bool = False
+) -> Iterator[str]:
+    """`qid 0 docid rel`, a line a judgement.
+
+    Raises:
+        ValueError: for an id that is empty or has white space.
+    """
+    for query, grades in gold.items():
+        if not grades:
+            continue
+        qid = _word(query, escape_ids)
+        for item, grade in grades.items():
+            yield f"{qid} 0 {_word(item, escape_ids)} {grade:g}\n"
+
+
+def run_lines(
+    ranked: Mapping[str, Sequence[str]], tag: str, *, escape_ids: bool = False
+) -> Iterator[str]:
+    """`qid Q0 docid rank score tag`, a line an item; the score is items below it."""
+    for query, items in ranked.items():
+        if not items:
+            continue
+        qid, own_tag = _word(query, escape_ids), _word(tag, escape_ids)
+        for rank, item in enumerate(items, start=1):
+            docid, score = _word(item, escape_ids), len(items) - rank
+            yield f"{qid} Q0 {docid} {rank} {score} {own_tag}\n"
+
+
+def _word(text: str, escape: bool) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    if escape:
+        return quote(text, safe="/:.,;=+-_|()[]{}@!$&'*~^<>\"\\`?#")
+    if not text or _SPACE.search(text):
+        raise ValueError(
+            f"The id {text!r} is empty or has white space, which trec_eval's format "
+            "cannot hold; use --escape-ids."
+        )
+    return text
+
+
+def read_qrels(path: Path, *, escape_ids: bool = False) -> dict[str, dict[str, float]]:
+    """Grades by query and item; raise `ValueError` naming file and line."""
+    gold: dict[str, dict[str, float]] = {}
+    for number, words in _fields(path, _QREL_FIELDS, "qid 0 docid rel"):
+        query, _, item, grade = words
+        own = gold.setdefault(_id(query, escape_ids), {})
+        item = _id(item, escape_ids)
+        if item in own:
+            raise ValueError(f"{path}, line {number}: {item!r} is judged twice.")
+        own[item] = _float(grade, path, number)
+    return gold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """The lists of a run, by query, as trec_eval would read them."""
+
+    ranked: Mapping[str, Sequence[str]]
+    contradicting: int  #: lists whose ranks say another order than their scores
+    first_contradicting: str | None
+
+
+def read_run(path: Path, *, escape_ids: bool = False) -> RunFile:
+    """Lists by query, in the order of their scores, ties by falling id.
+
+    Raises:
+        ValueError: naming file and line, where a line is off or an item listed twice.
+    """
+    lines: dict[str, list[tuple[str, int, float]]] = {}
+    for number, words in _fields(path, _RUN_FIELDS, "qid Q0 docid rank score tag"):
+        query, _, item, rank, score, _ = words
+        lines.setdefault(_id(query, escape_ids), []).append(
+            (
+                _id(item, escape_ids),
+                int(_float(rank, path, number)),
+                _float(score, path, number),
+            )
+        )
+    ranked: dict[str, Sequence[str]] = {}
+    contradicting: list[str] = []
+    for query, own in lines.items():
+        ids = [item for item, _, _ in own]
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"{path}: query {query!r} lists an item twice.")
+        ranked[query] = order([score for _, _, score in own], ids, ties="trec")
+        if ranked[query] != [item for item, _, _ in sorted(own, key=lambda x: x[1])]:
+            contradicting.append(query)
+    return RunFile(
+        ranked=ranked,
+        contradicting=len(contradicting),
+        first_contradicting=contradicting[0] if contradicting else None,
+    )
+
+
+def _fields(path: Path, count: int, form: str) -> Iterable[tuple[int, list[str]]]:
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+        words = line.split()
+        if words and len(words) != count:
+            raise ValueError(
+                f"{path}, line {number}: {len(words)} fields instead of {form!r}."
+            )
+        if words:
+            yield number, words
+
+
+def _id(word: str, escaped: bool) -> str:
+    return unquote(word) if escaped else word
+
+
+def _float(word: str, path: Path, number: int) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{path}, line {number}: {word!r} is no number.") from None

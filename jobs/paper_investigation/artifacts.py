@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.marking.judging import Judgement, expected
-from jobs.paper_investigation.marking.paper import MarkedPaper
-from jobs.paper_investigation.parsing.batch import split_batch
-from jobs.paper_investigation.questions import LETTERS
-from jobs.paper_investigation.record import Item, Mode
+from jobs.paper_investigation.bench import LETTERS
+from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.judging import AnswerJudgement, expected
+from jobs.paper_investigation.parsing import split_batch
+from jobs.paper_investigation.records import Mode, QuestionItem
+from jobs.paper_investigation.run_tally import question_facts
 from jobs.paper_investigation.settings import PIPELINES
-from jobs.paper_investigation.tallies.agreement import question_facts
 from runner.messages import Reply
 from runner.scorecard import StreamedLine
 
@@ -47,7 +47,7 @@ def file_name(slug: str, replicate: int, rest: str) -> str:
 
 
 def lines(
-    paper: MarkedPaper, slug: str, *, is_recorded: bool
+    paper: GradedPaper, slug: str, *, is_recorded: bool
 ) -> Iterator[StreamedLine]:
     """The lines that a paper, or a question alone, adds to its model's files.
 
@@ -83,7 +83,7 @@ def lines(
             yield line(results, fields if is_recorded else fields | _rates(paper))
 
 
-def investigation_fields(paper: MarkedPaper) -> dict[str, Any]:
+def investigation_fields(paper: GradedPaper) -> dict[str, Any]:
     """An investigation record.
 
     Predicted variants are spelled as in the reply, recalled ones as in the truth: they
@@ -123,7 +123,7 @@ def investigation_fields(paper: MarkedPaper) -> dict[str, Any]:
     }
 
 
-def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
+def extraction_fields(paper: GradedPaper) -> dict[str, Any]:
     """The scored extraction of one paper, its lists spelled as in reply and truth."""
     record = paper.record
     truth, predicted = paper.truth, paper.predicted or {}
@@ -148,7 +148,9 @@ def extraction_fields(paper: MarkedPaper) -> dict[str, Any]:
     }
 
 
-def answer_fields(item: Item, judgement: Judgement, model: str) -> dict[str, Any]:
+def answer_fields(
+    item: QuestionItem, judgement: AnswerJudgement, model: str
+) -> dict[str, Any]:
     """The scored answer to one question."""
     return {
         **question_fields(item.question),
@@ -160,7 +162,7 @@ def answer_fields(item: Item, judgement: Judgement, model: str) -> dict[str, Any
     }
 
 
-def unanswered_fields(item: Item, model: str) -> dict[str, Any]:
+def unanswered_fields(item: QuestionItem, model: str) -> dict[str, Any]:
     """A question without a reply: why it was not asked, or what the call ended with."""
     name = "skip_reason" if item.absent in NOT_ASKED else "error"
     return {
@@ -172,7 +174,7 @@ def unanswered_fields(item: Item, model: str) -> dict[str, Any]:
     }
 
 
-def question_fields(question: Question) -> dict[str, Any]:
+def question_fields(question: PaperQuestion) -> dict[str, Any]:
     """A question under the field names of its file; blank fields are left out."""
     fields: dict[str, Any] = {
         "question_id": question.question_id,
@@ -205,7 +207,7 @@ def question_fields(question: Question) -> dict[str, Any]:
 
 
 def _variant_result(
-    paper: MarkedPaper, variant: str, uses: Mapping[str, Sequence[str]]
+    paper: GradedPaper, variant: str, uses: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     responses = []
     for marked in paper.links[variant]:
@@ -225,7 +227,9 @@ def _variant_result(
     }
 
 
-def _response(item: Item, judgement: Judgement, *, is_known: bool) -> dict[str, Any]:
+def _response(
+    item: QuestionItem, judgement: AnswerJudgement, *, is_known: bool
+) -> dict[str, Any]:
     """One answer; older records do not say what was asked, so it is not *known*."""
     return {
         **_asked(item.question, is_known=is_known),
@@ -237,7 +241,7 @@ def _response(item: Item, judgement: Judgement, *, is_known: bool) -> dict[str, 
     }
 
 
-def _other(item: Item, *, is_known: bool) -> dict[str, Any]:
+def _other(item: QuestionItem, *, is_known: bool) -> dict[str, Any]:
     """A question that counts for no recalled variant: with a reply, or the error."""
     return {
         **_asked(item.question, is_known=is_known),
@@ -248,7 +252,7 @@ def _other(item: Item, *, is_known: bool) -> dict[str, Any]:
     }
 
 
-def _asked(question: Question, *, is_known: bool) -> dict[str, Any]:
+def _asked(question: PaperQuestion, *, is_known: bool) -> dict[str, Any]:
     return {
         "source_pipeline": question.pipeline,
         "question_id": question.question_id,
@@ -257,7 +261,7 @@ def _asked(question: Question, *, is_known: bool) -> dict[str, Any]:
     }
 
 
-def _own_reply(item: Item) -> Reply | None:
+def _own_reply(item: QuestionItem) -> Reply | None:
     """The reply to a question alone: of a batch, the part that is about it."""
     if item.reply is None or item.batch is None:
         return item.reply
@@ -275,7 +279,7 @@ def _reply_fields(name: str, reply: Reply | None) -> dict[str, str | None]:
     return {name: reply.text, "finish_reason": reply.finish_reason}
 
 
-def _rates(paper: MarkedPaper) -> dict[str, float | None]:
+def _rates(paper: GradedPaper) -> dict[str, float | None]:
     return {
         "question_accuracy": paper.question_accuracy,
         "precision": paper.precision,
@@ -288,5 +292,5 @@ def _spelled(variants: Mapping[str, str] | None) -> list[str] | None:
     return None if variants is None else [variants[name] for name in sorted(variants)]
 
 
-def _recalled(paper: MarkedPaper) -> list[str]:
+def _recalled(paper: GradedPaper) -> list[str]:
     return [paper.truth[variant] for variant in sorted(paper.recalled)]

@@ -1,24 +1,449 @@
-"""baseline/lexical: a model that knows the prompt's words and nothing else.
+"""The model `baseline/lexical`, which knows the prompt's words and nothing else.
 
 It is the floor of every experiment and the first run without key or network. It sees
 the request only, costs nothing, and always gives the same answer.
+
+Indexing is the costly step, so the last few papers are kept: a model's questions about
+a paper come together.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from jobs.paper_investigation.lexical import (
-    Choice,
-    Paper,
-    Study,
-    choose,
-    find_study,
-    find_variants,
-    index,
-    read_prompt,
-)
+from jobs.paper_investigation.variants import plain_signs
 from runner.messages import ChatRequest
+
+_PAPER = re.compile(
+    r"<paper-(?P<mark>[0-9a-f]{8}) [^\n]*>\n(?P<text>.*)\n</paper-(?P=mark)>",
+    re.DOTALL,
+)
+_BLOCK = re.compile(
+    r"(?P<number>[^\n]*\d\W*\n)?"
+    r"<question-(?P<mark>[0-9a-f]{8})>\n(?P<text>.*?)\n</question-(?P=mark)>",
+    re.DOTALL,
+)
+_OPTION = re.compile(r"[a-d]\) (.*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoicePrompt:
+    """A multiple-choice question."""
+
+    sentence: str  #: with its gap
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPrompt:
+    """A study-parameter question: its fields by their label in the prompt."""
+
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPrompt:
+    """What a request asks."""
+
+    paper: str  #: "" in a closed-book request
+    questions: tuple[ChoicePrompt | StudyPrompt, ...]  #: none: list the variants
+    is_batch: bool
+    is_structured: bool  #: the reply should follow the schema
+
+
+def read_prompt(request: ChatRequest) -> ReadPrompt:
+    """The paper and the questions of a request of this job."""
+    # by the marks, not by parts: a request that came over a wire has lost its parts
+    asked = next(m.text for m in request.messages if m.role == "user")
+    paper = _PAPER.search(asked)
+    blocks = tuple(_BLOCK.finditer(asked, paper.end() if paper else 0))
+    return ReadPrompt(
+        paper=paper["text"] if paper else "",
+        questions=tuple(_question(block["text"]) for block in blocks),
+        is_batch=any(block["number"] for block in blocks),
+        is_structured=request.schema is not None,
+    )
+
+
+def _question(text: str) -> ChoicePrompt | StudyPrompt:
+    first, *rest = text.split("\n")
+    if first.startswith('"'):
+        options = (_OPTION.fullmatch(line) for line in rest)
+        return ChoicePrompt(
+            sentence=first.strip('"'), options=tuple(o[1] for o in options if o)
+        )
+    pairs = (line.partition(": ") for line in (first, *rest))
+    return StudyPrompt(fields={label: value for label, _, value in pairs})
+
+
+# Genes end in a digit or in a digit and a letter, but for two that are often studied.
+GENE = r"(?!rs\d)(?:tpmt|dpyd|[a-z]{2,6}\d[a-z0-9]*)"
+STAR = r"\*\d+(?:xn|[a-z])?(?![a-z0-9%]|\.\d)"
+HLA_STAR = r"\*\d{2,3}(?::\d{2,3})+"
+
+_HLA_GENE = r"d[rqp][ab]\d?|[abc]"
+_MENTION = re.compile(
+    rf"\b(?:hla-)?(?P<hla>{_HLA_GENE})(?P<type>{HLA_STAR})"
+    rf"|\b(?P<gene>{GENE})(?: ?(?P<allele>{STAR}))?"
+    rf"|(?<!\w)(?P<bare>{HLA_STAR}|{STAR})"
+)
+
+
+def spell_out(text: str) -> str:
+    """*text* with a gene before every allele that has one somewhere before it."""
+    gene = ""
+
+    def spelt(mention: re.Match[str]) -> str:
+        nonlocal gene
+        if mention["hla"]:
+            gene = f"hla-{mention['hla']}"
+        elif mention["gene"]:
+            gene = mention["gene"]
+        return gene + (mention["type"] or mention["allele"] or mention["bare"] or "")
+
+    return _MENTION.sub(spelt, text)
+
+
+KEPT_PAPERS = 8
+
+_REFERENCES = re.compile(
+    r"^#+ *(?:\d+\.? *)?(?:references|bibliography|literature cited)\b.*",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+# Markdown typesets "*CYP2C9* *2" and "CYP3A5**3*"; a star before a digit names an
+# allele, any other star is emphasis or a footnote mark.
+_ESCAPE = re.compile(r"\\([*_<>|])")
+_DOUBLED_STAR = re.compile(r"\*{2,}(?=\d)")
+_EMPHASIS = re.compile(r"\*+(?!\d)")
+
+_SENTENCE_END = re.compile(
+    r"(?<!et al\.)(?<!\bvs\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?])"
+    r"\s+(?=[a-z(\[*\"])"
+)
+_RULE_ROW = re.compile(r"\|[\s:|-]+")
+_CAPTION = re.compile(r"\btable\b")
+_CATEGORY = re.compile(r"^[a-z /-]+:\s*(?=[a-z])")
+_TOKEN = re.compile(r"[a-z0-9]+(?:[*:.-][a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A sentence, heading or table row, folded to plain lower case."""
+
+    text: str  #: of a row: "header: cell; header: cell"
+    tokens: frozenset[str]  #: of a row: those of the table's caption as well
+    is_prominent: bool  #: of the title, the abstract or a table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperIndex:
+    """A paper's passages up to its reference list."""
+
+    text: str  #: folded, whole
+    passages: tuple[Passage, ...]
+    weights: Mapping[str, float]  #: inverse document frequency by word
+    places: Mapping[str, tuple[int, ...]]  #: passages that hold a word
+
+
+def words(text: str) -> frozenset[str]:
+    """The distinct words of a folded text; an allele is one word."""
+    return frozenset(_TOKEN.findall(text))
+
+
+def fold(text: str) -> str:
+    """Lower case, plain signs, emphasis marks taken off, alleles spelt out."""
+    return spell_out(_plain(text))
+
+
+def _plain(text: str) -> str:
+    text = _ESCAPE.sub(r"\1", plain_signs(text).casefold())
+    return _EMPHASIS.sub("", _DOUBLED_STAR.sub("*", text))
+
+
+def names(field: str) -> tuple[str, ...]:
+    """What a folded field names: its parts at commas, without their categories."""
+    return tuple(_CATEGORY.sub("", part.strip()) for part in field.split(","))
+
+
+def occurs(name: str, text: str) -> bool:
+    """Whether a folded *name* stands in a folded *text* as words of its own."""
+    return position(name, text) is not None
+
+
+def position(name: str, text: str) -> int | None:
+    """Where a folded *name* first stands in *text* without a letter or digit beside."""
+    start = text.find(name) if name else -1
+    while start >= 0:
+        end = start + len(name)
+        if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+            return start
+        start = text.find(name, start + 1)
+    return None
+
+
+@functools.lru_cache(maxsize=KEPT_PAPERS)
+def index(text: str) -> PaperIndex:
+    """Index a paper's text."""
+    passages = tuple(_passages(_plain(_REFERENCES.sub("", text))))
+    places: dict[str, list[int]] = {}
+    for number, passage in enumerate(passages):
+        for word in passage.tokens:
+            places.setdefault(word, []).append(number)
+    count = len(passages)
+    return PaperIndex(
+        text="\n".join(passage.text for passage in passages),
+        passages=passages,
+        weights={word: math.log(1 + count / len(at)) for word, at in places.items()},
+        places={word: tuple(at) for word, at in places.items()},
+    )
+
+
+def overlap(paper: PaperIndex, wanted: Iterable[str]) -> dict[int, float]:
+    """By passage, the share of the weight of *wanted* words that it holds.
+
+    A word that the paper lacks weighs as much as one that it holds once. Shares are
+    rounded, so that the last digit of a logarithm decides no tie.
+    """
+    once = math.log(1 + len(paper.passages))
+    weights = {word: paper.weights.get(word, once) for word in sorted(wanted)}
+    total = sum(weights.values())
+    scores: dict[int, float] = {}
+    for word, weight in weights.items():
+        for number in paper.places.get(word, ()):
+            scores[number] = scores.get(number, 0.0) + weight / total
+    return {number: round(share, 9) for number, share in scores.items()}
+
+
+def _passages(text: str) -> Iterator[Passage]:
+    lines = [line.strip() for line in text.split("\n")]
+    section = "title"
+    caption = ""
+    blocks = itertools.groupby(
+        (line for line in lines if line), key=lambda line: line.startswith("|")
+    )
+    for is_table, block in blocks:
+        if is_table:
+            yield from _rows(list(block), words(spell_out(caption)))
+            continue
+        for line in block:
+            if line.startswith("#"):
+                section = _section(line, section)
+            if _CAPTION.search(line):
+                caption = line
+            for sentence in _SENTENCE_END.split(line.lstrip("# ")):
+                text = spell_out(sentence)
+                yield Passage(
+                    text=text,
+                    tokens=words(text),
+                    is_prominent=section in {"title", "abstract"},
+                )
+
+
+def _section(heading: str, current: str) -> str:
+    """The title is the first-level heading; an abstract lasts to the next heading."""
+    if heading.startswith("# ") and current == "title":
+        return "title"
+    return "abstract" if "abstract" in heading else "body"
+
+
+def _rows(lines: list[str], caption: frozenset[str]) -> Iterator[Passage]:
+    table = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if not _RULE_ROW.fullmatch(line)
+    ]
+    header = table[0] if table else []
+    for row in table:
+        cells = (
+            f"{label}: {cell}" if label and row is not header else cell
+            for label, cell in itertools.zip_longest(header, row, fillvalue="")
+            if cell
+        )
+        text = spell_out("; ".join(cells))
+        yield Passage(text=text, tokens=words(text) | caption, is_prominent=True)
+
+
+_NAME = re.compile(
+    rf"\b(?P<rsid>rs\d{{3,}})\b"
+    rf"|\b(?P<hla>hla-\w+{HLA_STAR})"
+    rf"|\b(?P<gene>{GENE})(?:(?P<star>{STAR})"
+    r"|[ ,]+(?P<phenotype>(?:(?:ultra-?)?rapid|normal|extensive|intermediate|poor) "
+    r"metaboli[sz]er|(?:slow|rapid|intermediate|fast) acetylator)s?\b)"
+)
+
+
+def find_variants(paper: PaperIndex) -> tuple[str, ...]:
+    """The names worth listing, in the order of their first occurrence."""
+    seen: dict[str, int] = {}
+    prominent: set[str] = set()
+    for passage in paper.passages:
+        for name in _names(passage.text):
+            seen[name] = seen.get(name, 0) + 1
+            if passage.is_prominent:
+                prominent.add(name)
+    return tuple(name for name, n in seen.items() if n > 1 or name in prominent)
+
+
+def _names(text: str) -> Iterator[str]:
+    """The names in a passage, in PharmGKB's spelling."""
+    for found in _NAME.finditer(text):
+        if found["rsid"]:
+            yield found["rsid"]
+        elif found["hla"]:
+            yield found["hla"].upper()
+        elif found["star"]:
+            yield f"{found['gene']}{found['star']}".upper().replace("XN", "xN")
+        else:
+            phenotype = found["phenotype"].replace("ultra-", "ultra")
+            phenotype = phenotype.replace("metaboliser", "metabolizer")
+            yield f"{found['gene'].upper()} {phenotype}"
+
+
+LETTERS = "abcd"
+
+SAME_PASSAGE_BONUS = 0.5
+"""For an option that stands beside the sentence's rarest word: worth half of the words.
+
+Without it a long option wins by its common words alone.
+"""
+
+_NONE = re.compile(r"none of the (?:options|above|other)")
+
+
+def choose(paper: PaperIndex, question: ChoicePrompt) -> str:
+    """The letter of the best option; ties go to the first."""
+    sentence = words(fold(question.sentence))
+    options = [fold(option) for option in question.options]
+    shares = [
+        _share(paper, sentence, option) if _stands(paper, option) else 0.0
+        for option in options
+    ]
+    for number, option in enumerate(options):
+        if _NONE.match(option):
+            others = options[:number] + options[number + 1 :]
+            shares[number] = -1.0 if any(_stands(paper, o) for o in others) else 2.0
+    return LETTERS[shares.index(max(shares))]
+
+
+def _stands(paper: PaperIndex, option: str) -> bool:
+    return any(occurs(name, paper.text) for name in names(option))
+
+
+def _share(paper: PaperIndex, sentence: frozenset[str], option: str) -> float:
+    """The best passage's share of the words' weight, with the bonus."""
+    own = frozenset().union(*(words(name) for name in names(option)))
+    scores = overlap(paper, sentence | own)
+    rarest = _rarest(paper, sentence - own)
+    if rarest:
+        for number in paper.places[rarest]:
+            text = paper.passages[number].text
+            if all(occurs(name, text) for name in names(option)):
+                scores[number] += SAME_PASSAGE_BONUS
+    return max(scores.values(), default=0.0)
+
+
+def _rarest(paper: PaperIndex, sentence: frozenset[str]) -> str | None:
+    known = (word for word in sentence if word in paper.weights)
+    return max(known, key=lambda word: (paper.weights[word], word), default=None)
+
+
+NOT_FOUND = "not found"
+
+ENOUGH = 0.5
+"""Share of the drug's and phenotype's words that makes a passage speak of them."""
+
+SIGNIFICANT = 0.05
+
+_NUMBER = r"(?:\d+(?:\.\d+)?|\.\d+)(?:\s*x\s*10\s*\^?\s*-?\s*\d+|e-?\d+)?"
+_OPERATOR = r"[<>]=?|="
+_P_VALUE = re.compile(
+    r"\bp(?:[ -]?values?)?(?: \([^)]*\))?\s*"
+    rf"(?:(?:\bof\b|\bwas\b|:)\s*(?P<after>{_OPERATOR})?|(?P<op>{_OPERATOR}))"
+    rf"\s*(?P<number>{_NUMBER})"
+)
+_SIGNS = str.maketrans({"×": "x", "≤": "<=", "≥": ">=", **dict.fromkeys("⁻", "-")})
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_POWER = re.compile(r"\s*x\s*10\s*\^?\s*(-?)\s*(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PValue:
+    start: int
+    operator: str
+    number: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.operator} {self.number}"
+
+    @property
+    def is_significant(self) -> bool:
+        value = float(_POWER.sub(r"e\1\2", self.number))
+        if self.operator.startswith("<"):
+            return value <= SIGNIFICANT
+        return self.operator == "=" and value < SIGNIFICANT
+
+
+def find_study(paper: PaperIndex, question: StudyPrompt) -> tuple[str, str]:
+    """The p-value as the paper puts it, and "yes" or "no"; or not found twice."""
+    variants = names(fold(question.fields.get("Variant", "")))
+    found = max(
+        _candidates(paper, variants, _topic_shares(paper, question)),
+        key=lambda candidate: candidate[0],
+        default=None,
+    )
+    if found is None:
+        return NOT_FOUND, NOT_FOUND
+    return found[1].text, "yes" if found[1].is_significant else "no"
+
+
+def _topic_shares(paper: PaperIndex, question: StudyPrompt) -> dict[int, float]:
+    """By passage, how much of the drug's and the phenotype's words it holds.
+
+    Where several drugs or phenotypes are named, one of each is enough; where none is,
+    every passage fits.
+    """
+    fields = (fold(question.fields.get(label, "")) for label in ("Drug", "Phenotype"))
+    shares = dict.fromkeys(range(len(paper.passages)), 0.0)
+    for pair in itertools.product(*(names(field) for field in fields)):
+        wanted = frozenset().union(*(words(name) for name in pair))
+        fits = overlap(paper, wanted) if wanted else dict.fromkeys(shares, 1.0)
+        for number, share in fits.items():
+            shares[number] = max(shares[number], share)
+    return shares
+
+
+def _candidates(
+    paper: PaperIndex, variants: tuple[str, ...], shares: dict[int, float]
+) -> Iterator[tuple[float, _PValue]]:
+    """Nearest p-value of each fitting passage, with how well the passage fits."""
+    for number, passage in enumerate(paper.passages):
+        if shares[number] < ENOUGH:
+            continue
+        at = _first_position(variants, passage.text)
+        values = list(_p_values(passage.text)) if at is not None else []
+        if at is not None and values:
+            yield shares[number], min(values, key=lambda value: abs(value.start - at))
+
+
+def _first_position(variants: tuple[str, ...], text: str) -> int | None:
+    places = (position(variant, text) for variant in variants)
+    return min((place for place in places if place is not None), default=None)
+
+
+def _p_values(text: str) -> Iterator[_PValue]:
+    for found in _P_VALUE.finditer(text.translate(_SIGNS).translate(_RAISED)):
+        yield _PValue(
+            start=found.start(),
+            operator=found["op"] or found["after"] or "=",
+            number=found["number"],
+        )
 
 
 def baseline(request: ChatRequest) -> str:
@@ -39,8 +464,8 @@ def baseline(request: ChatRequest) -> str:
     )
 
 
-def _answer(paper: Paper, question: Choice | Study) -> dict[str, str]:
-    if isinstance(question, Choice):
+def _answer(paper: PaperIndex, question: ChoicePrompt | StudyPrompt) -> dict[str, str]:
+    if isinstance(question, ChoicePrompt):
         return {"answer": choose(paper, question)}
     p_value, significance = find_study(paper, question)
     return {"p_value": p_value, "significance": significance}

@@ -1,7 +1,10 @@
-"""The job's inputs as values: papers, truth variants, questions.
+"""The job's inputs as values: papers, truth variants, questions and prompt texts.
 
-Loading and validating them from files is `load.py`; nothing here opens a file except
+Loading and validating them from files is `inputs.py`; nothing here opens a file except
 `PaperTexts`, which reads a paper when it is asked for and keeps only the last few.
+
+The prompt texts are never offered: truth variants, keys, expected values,
+`original_sentence`, the sentence bench, or other questions than those asked.
 """
 
 from __future__ import annotations
@@ -9,12 +12,102 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from jobs.paper_investigation.settings import Pipeline, Settings
-from jobs.paper_investigation.wording import WORDING
-from runner.prompts import PromptBook
+from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptBook, PromptCatalog
 from runner.scorecard import Finding
+
+_PAPER: Final = Placeholder(
+    name="paper",
+    meaning="the paper between marks, or paper_absent where there is no text",
+    needed=True,
+)
+_PMCID: Final = Placeholder(name="pmcid", meaning="the paper's id")
+_FORM: Final = Placeholder(
+    name="form", meaning="form_json where a schema is sent along, else form_text"
+)
+_QUESTION: Final = Placeholder(
+    name="question", meaning="the question between marks", needed=True
+)
+_TASK: Final = Placeholder(name="task", meaning="the text task of this block")
+_FORMS: Final[dict[str, tuple[Placeholder, ...]]] = {"form_json": (), "form_text": ()}
+
+
+def _asking(name: str, meaning: str) -> PromptBlock:
+    return PromptBlock(
+        name=name,
+        meaning=meaning,
+        parts={
+            "system": (),
+            "task": (),
+            "user": (_PAPER, _TASK, _QUESTION, _FORM),
+            "paper_absent": (_PMCID,),
+            **_FORMS,
+        },
+    )
+
+
+WORDING: Final = PromptCatalog(
+    job="paper-investigation",
+    file=Path(__file__).with_name("prompts.toml"),
+    profiles={"clinpgx-qa": Path(__file__).with_name("prompts_clinpgx_qa.toml")},
+    blocks=(
+        PromptBlock(
+            name="extract",
+            meaning="which variants does the paper study",
+            parts={
+                "system": (),
+                "user": (
+                    _PAPER,
+                    Placeholder(
+                        name="reference_alleles",
+                        meaning="reference_list or reference_leave_out, by the "
+                        "setting reference_alleles",
+                    ),
+                    _FORM,
+                ),
+                **_FORMS,
+                "reference_list": (),
+                "reference_leave_out": (),
+            },
+        ),
+        _asking("question.choice", "a sentence with a gap and four options"),
+        _asking("question.association", "p-value and significance of an association"),
+        PromptBlock(
+            name="batch",
+            meaning="several questions at once (batch_questions)",
+            parts={
+                "system": (),
+                "user": (
+                    _PAPER,
+                    Placeholder(
+                        name="tasks",
+                        meaning="the texts question.choice.task and question."
+                        "association.task, of the kinds that are asked",
+                    ),
+                    Placeholder(
+                        name="questions",
+                        meaning="an entry for each question",
+                        needed=True,
+                    ),
+                    _FORM,
+                ),
+                "entry": (
+                    Placeholder(
+                        name="number", meaning="of the question, from 1", needed=True
+                    ),
+                    _QUESTION,
+                ),
+                "paper_absent": (_PMCID,),
+                **_FORMS,
+            },
+        ),
+        REASK,
+    ),
+)
+
 
 KEPT_PAPERS = 64
 """Papers whose questions are held by key: those that are asked about in a row."""
@@ -33,7 +126,7 @@ class BenchPaper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PaperQuestion:
     """One multiple-choice or study-parameter item."""
 
     pipeline: Pipeline
@@ -85,13 +178,13 @@ class PaperTexts(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
+class InvestigationDataset:
     """All inputs of a run, validated."""
 
-    settings: Settings
+    settings: InvestigationSettings
     bench: tuple[BenchPaper, ...]
     papers: PaperTexts
-    questions: Mapping[str, tuple[Question, ...]]
+    questions: Mapping[str, tuple[PaperQuestion, ...]]
     """By paper: pipeline order, then file order; only the chosen pipelines."""
     sentences: Mapping[tuple[str, str], tuple[str, ...]]
     """Of the sentence bench, by (pmcid, normalised variant)."""
@@ -99,7 +192,7 @@ class Dataset:
     findings: tuple[Finding, ...] = ()
     """What loading noticed: missing files, repeats, ids that disagree, ..."""
     _by_pmcid: Mapping[str, BenchPaper] = field(init=False, repr=False, compare=False)
-    _questions_of: Callable[[str], Mapping[str, Question]] = field(
+    _questions_of: Callable[[str], Mapping[str, PaperQuestion]] = field(
         init=False, repr=False, compare=False
     )
 
@@ -108,17 +201,17 @@ class Dataset:
         object.__setattr__(self, "_by_pmcid", by_pmcid)
         object.__setattr__(self, "_questions_of", lru_cache(KEPT_PAPERS)(self._keyed))
 
-    def _keyed(self, pmcid: str) -> Mapping[str, Question]:
+    def _keyed(self, pmcid: str) -> Mapping[str, PaperQuestion]:
         return {question.key: question for question in self.questions.get(pmcid, ())}
 
     def paper(self, pmcid: str) -> BenchPaper | None:
         """The bench's line for a paper; None where the bench does not name it."""
         return self._by_pmcid.get(pmcid)
 
-    def question(self, pmcid: str, key: str) -> Question | None:
+    def question(self, pmcid: str, key: str) -> PaperQuestion | None:
         """A paper's question by its key, such as "mcq_drug:30033"."""
         return self.questions_of(pmcid).get(key)
 
-    def questions_of(self, pmcid: str) -> Mapping[str, Question]:
+    def questions_of(self, pmcid: str) -> Mapping[str, PaperQuestion]:
         """A paper's questions by their keys."""
         return self._questions_of(pmcid)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import baseline, check, load, plan
-from jobs.paper_investigation import request as asking
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation import baseline, check, inputs, plan
+from jobs.paper_investigation import prompts as asking
+from jobs.paper_investigation.dataset import WORDING, InvestigationDataset
 from jobs.paper_investigation.outline import OUTLINE
-from jobs.paper_investigation.reading import STAGES
-from jobs.paper_investigation.settings import Settings as JobSettings
-from jobs.paper_investigation.wording import WORDING
+from jobs.paper_investigation.plan import STAGES
+from jobs.paper_investigation.settings import InvestigationSettings as JobSettings
 from runner.job import (
     Answer,
     Answers,
@@ -37,35 +36,37 @@ class PaperInvestigation(Job):
     Settings = JobSettings
     stages = STAGES
     prompts = WORDING
-    prepare: Mapping[str, Callable[[JobSettings], Prepared]] = {"check": check.check}
+    prepare: Mapping[str, Callable[[JobSettings], Prepared]] = {
+        "check": check.check_data
+    }
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
-        return load.with_sample(settings)
+        return inputs.with_sample(settings)
 
-    def load(self, settings: JobSettings) -> Dataset:
+    def load(self, settings: JobSettings) -> InvestigationDataset:
         """Read and validate all inputs."""
-        return load.load(settings)
+        return inputs.load(settings)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""
-        return load.inputs(settings)
+        return inputs.inputs(settings)
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+    def plan(self, dataset: InvestigationDataset) -> Iterator[TaskSpec]:
         """Extractions in bench order, or, in mode questions, the questions."""
-        return plan.plan(dataset)
+        return plan.plan_tasks(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+    def request(self, dataset: InvestigationDataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)
 
-    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+    def item(self, dataset: InvestigationDataset, spec: TaskSpec) -> str:
         """The paper; in mode questions it has many specs."""
         del dataset
         return asking.paper_of(spec.key)
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: InvestigationDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The questions about what an extraction recalled."""
         return plan.follow_up(dataset, group)
@@ -74,22 +75,24 @@ class PaperInvestigation(Job):
         """The offline answer of baseline/lexical."""
         return baseline.baseline(request)
 
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+    def score(self, dataset: InvestigationDataset, answers: Answers) -> Scorecard:
         """All metrics, tables and artifacts."""
-        from jobs.paper_investigation.scoring import score  # noqa: PLC0415 - see above
+        from jobs.paper_investigation.scorecard import (  # noqa: PLC0415 - see above
+            score,
+        )
 
         return score(dataset, answers)
 
     @property
     def importer(self) -> Importer:
         """Reads recorded work of other programs."""
-        from jobs.paper_investigation.importing import importer  # noqa: PLC0415
+        from jobs.paper_investigation.importer import importer  # noqa: PLC0415
 
         return importer
 
     def explain(
         self,
-        dataset: Dataset,
+        dataset: InvestigationDataset,
         answers: Answers | None,
         items: tuple[str, ...],
     ) -> str:

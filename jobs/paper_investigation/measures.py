@@ -1,12 +1,26 @@
-"""Names, meanings and directions of the metrics of paper-investigation."""
+"""Declares the metrics of the job, and gives measured values their intervals.
+
+Sections yield measures; `metrics` gives all of a model their intervals in one pass over
+the same resamples.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from jobs.baselines import FORMS
-from jobs.measures import Measure, Measures, Part
-from runner.scorecard import Direction
+from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
+from jobs.metrics import (
+    FEW_CLUSTERS,
+    Interval,
+    Ratio,
+    Resamples,
+    ratio,
+    round12,
+    wilson,
+    with_interval,
+)
+from runner.scorecard import Direction, Metric
 
 # in definitions: T is the truth of a paper, L what the model lists, R their overlap
 
@@ -95,73 +109,73 @@ def _accuracy(name: str, of: str) -> Measure:
 MEASURES = Measures(
     headlines=(*_AVERAGES, "pipeline.TOTAL.accuracy"),
     scopes={
-        "replicate.{replicate}.": Part(name="replicate {replicate}"),
+        "replicate.{replicate}.": MeasurePart(name="replicate {replicate}"),
     },
     forms={
-        **FORMS,
-        "~micro": Part(name="pooled over papers"),
-        "~wilson": Part(
+        **BASELINE_FORMS,
+        "~micro": MeasurePart(name="pooled over papers"),
+        "~wilson": MeasurePart(
             name="Wilson interval",
             meaning="with an interval that takes questions as independent",
         ),
-        "~sd": Part(
+        "~sd": MeasurePart(
             name="standard deviation over replicates",
             direction="neither",
         ),
-        "~case_sensitive": Part(
+        "~case_sensitive": MeasurePart(
             name="case-sensitive", meaning="variants match with letter case kept"
         ),
-        "~case_folded": Part(
+        "~case_folded": MeasurePart(
             name="case-insensitive", meaning="variants match whatever their letter case"
         ),
-        "~whole": Part(
+        "~whole": MeasurePart(
             name="whole variant fields",
             meaning="a question's variant field counts as one variant",
         ),
-        "~split": Part(
+        "~split": MeasurePart(
             name="split variant fields",
             meaning="a question's variant field counts as each variant that it lists",
         ),
-        "~rules_{profile}": Part(
+        "~rules_{profile}": MeasurePart(
             name="{profile} rules",
             meaning="replies read and graded by the rules of the profile {profile}",
         ),
-        "~pooled_per_paper_zeros": Part(
+        "~pooled_per_paper_zeros": MeasurePart(
             name="questions pooled by paper",
             meaning="right by answered questions of each paper, 0 without questions",
         ),
-        "~zeros_for_papers_without": Part(
+        "~zeros_for_papers_without": MeasurePart(
             name="papers without questions as 0",
             meaning="a paper without questions counts as 0",
         ),
-        "~variants_pooled": Part(
+        "~variants_pooled": MeasurePart(
             name="mean over variants",
             meaning="each recalled variant with answers counts once, not each paper",
         ),
-        "~questions_pooled": Part(
+        "~questions_pooled": MeasurePart(
             name="pooled over questions",
             meaning="each question counts once, not each paper",
         ),
-        "~parse_failures_as_zero": Part(
+        "~parse_failures_as_zero": MeasurePart(
             name="unreadable lists as 0",
             meaning="a paper whose list of variants could not be read counts as 0",
         ),
-        "~skipped_as_zero": Part(
+        "~skipped_as_zero": MeasurePart(
             name="skipped papers as 0", meaning="a skipped paper counts as 0"
         ),
-        "~papers_with_questions": Part(
+        "~papers_with_questions": MeasurePart(
             name="papers with questions only",
             meaning="only papers with a question accuracy count",
         ),
-        "~missing_as_wrong": Part(
+        "~missing_as_wrong": MeasurePart(
             name="missing replies as wrong",
             meaning="a question without a reply counts as wrong",
         ),
-        "~without_reference_alleles": Part(
+        "~without_reference_alleles": MeasurePart(
             name="without reference alleles",
             meaning="reference alleles such as *1 are left out",
         ),
-        "~failures_as_fn": Part(
+        "~failures_as_fn": MeasurePart(
             name="unreadable lists as empty",
             meaning="papers whose list could not be read count as papers with an "
             "empty list",
@@ -355,3 +369,120 @@ MEASURES = Measures(
         ),
     },
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredValue:
+    """A metric without its bootstrap interval."""
+
+    path: str
+    value: float | None
+    n: int
+    definition: str
+    n_defined: int | None = None
+    statistic: Ratio | None = None  #: columns over the model's papers, ascending
+    interval: Interval | None = None  #: one that is known already
+    note: str | None = None
+
+
+def count(path: str, value: int, definition: str) -> MeasuredValue:
+    """A plain number of things."""
+    return MeasuredValue(
+        path=path, value=value, n=value, definition=f"count@1({definition})"
+    )
+
+
+def ratio_of(what: str) -> str:
+    """The definition of a share."""
+    return f"ratio@1({what})"
+
+
+def mean_over_papers(what: str) -> str:
+    """The definition of a mean over papers."""
+    return f"mean@1({what}; over papers, exact sum)"
+
+
+def rate(
+    path: str,
+    k: int,
+    n: int,
+    definition: str,
+    statistic: Ratio | None = None,
+) -> MeasuredValue:
+    """A share of *n* things; undefined where there are none."""
+    return MeasuredValue(
+        path=path,
+        value=ratio(k, n),
+        n=n,
+        definition=ratio_of(definition),
+        statistic=statistic,
+    )
+
+
+def wilson_rate(
+    path: str, k: int, n: int, definition: str, level: float
+) -> MeasuredValue:
+    """A share with Wilson's interval, beside the one that respects clusters."""
+    return MeasuredValue(
+        path=f"{path}~wilson",
+        value=ratio(k, n),
+        n=n,
+        definition=f"{ratio_of(definition)}; wilson@1(level={level})",
+        interval=wilson(k, n, level),
+        note="assumes independent questions",
+    )
+
+
+def metrics(
+    measures: Iterable[MeasuredValue], resamples: Resamples, papers: int
+) -> tuple[Metric, ...]:
+    """The measures as metrics, with the intervals that *resamples* gives them.
+
+    Args:
+        measures: of one model.
+        resamples: of the papers that the measures' statistics are columns over.
+        papers: how many these are.
+    """
+    given = tuple(measures)
+    drawn = iter(resamples.intervals([m.statistic for m in given if m.statistic]))
+    return tuple(
+        _bootstrapped(measure, next(drawn), papers)
+        if measure.statistic
+        else plain(measure)
+        for measure in given
+    )
+
+
+def plain(measure: MeasuredValue) -> Metric:
+    """The measure as a metric, with no other interval than it already has."""
+    interval = measure.interval
+    return Metric(
+        path=measure.path,
+        value=measure.value,
+        n=measure.n,
+        n_defined=measure.n_defined,
+        lo=_end(interval.lo) if interval else None,
+        hi=_end(interval.hi) if interval else None,
+        definition=measure.definition,
+        note=measure.note,
+    )
+
+
+def _end(value: float | None) -> float | None:
+    return None if value is None else round12(value)
+
+
+def _bootstrapped(measure: MeasuredValue, interval: Interval, papers: int) -> Metric:
+    notes = [measure.note] if measure.note else []
+    if papers < FEW_CLUSTERS:
+        notes.append(f"interval from {papers} papers only")
+    if interval.flagged:
+        notes.append(interval.dropped)
+    return plain(
+        replace(
+            measure,
+            interval=interval,
+            definition=with_interval(measure.definition, interval),
+            note="; ".join(notes) or None,
+        )
+    )

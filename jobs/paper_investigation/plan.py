@@ -1,26 +1,133 @@
-"""What is asked: the first stage from the data, the later ones from what was recalled.
+"""Plans the tasks of each stage, links questions to variants, parses replies.
 
 Pure and lazy. The plan of a run is derived again from data and stored replies whenever
 it is resumed or scored, so the same inputs must yield the same specs in the same order.
+
+Never raises on model output, nor on a question that the data no longer holds: both are
+a `ParseFailure`, counted by its reason.
+
+Planning and scoring call the same functions here, so what is asked and what is counted
+cannot drift apart. A question belongs to every variant that its `variant` field names
+(`variant_link=split`), or to the field as one variant (`whole`). It is asked once
+however many recalled variants it belongs to; its one verdict counts for each of them.
+
+Variants are normalised texts throughout (`variants.normalize`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from jobs.paper_investigation import linking
 from jobs.paper_investigation import variants as naming
-from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.request import batch_context, paper_of
-from jobs.paper_investigation.settings import Settings
-from runner.job import Answer, TaskSpec
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.prompts import (
+    batch_context,
+    batch_of,
+    paper_of,
+    question_of,
+)
+from jobs.paper_investigation.records import decode_question
+from jobs.paper_investigation.rule_sets import (
+    parse_batch,
+    parse_letter,
+    parse_list,
+    parse_study,
+)
+from jobs.paper_investigation.settings import Case, InvestigationSettings, Link
+from runner.job import Answer, Stage, Task, TaskSpec
+from runner.messages import ParseFailure, Reply
+
+
+def question_variants(
+    question: PaperQuestion, settings: InvestigationSettings
+) -> tuple[str, ...]:
+    """The distinct variants that *question* belongs to, in the field's order."""
+    return _members(question.variant, settings.variant_link, settings.variant_case)
+
+
+# Every model's answers about a paper ask for the same fields again.
+@lru_cache(maxsize=1 << 16)
+def _members(field: str, link: Link, case: Case) -> tuple[str, ...]:
+    if link == "whole":
+        return (naming.normalize(field, case),)
+    return naming.parts(field, case)
+
+
+def truth_variants(dataset: InvestigationDataset, pmcid: str) -> Mapping[str, str]:
+    """A paper's curated variants, in file order, with their first spelling."""
+    paper = dataset.paper(pmcid)
+    if paper is None:
+        return {}
+    return naming.distinct(paper.variants, dataset.settings.variant_case)
+
+
+def recalled_variants(
+    dataset: InvestigationDataset, pmcid: str, predicted: Container[str]
+) -> tuple[str, ...]:
+    """The truth variants among *predicted*, in truth order."""
+    return tuple(v for v in truth_variants(dataset, pmcid) if v in predicted)
+
+
+def links(
+    questions: Iterable[PaperQuestion],
+    variants: Iterable[str],
+    settings: InvestigationSettings,
+) -> dict[str, tuple[PaperQuestion, ...]]:
+    """The questions of each of *variants*, in the order of *questions*, capped.
+
+    Every variant has an entry, in the order given; an empty one where no question
+    names it.
+    """
+    found: dict[str, list[PaperQuestion]] = {variant: [] for variant in variants}
+    for question in questions:
+        for variant in question_variants(question, settings):
+            if variant in found:
+                found[variant].append(question)
+    cap = settings.max_questions_per_variant or None
+    return {variant: tuple(own[:cap]) for variant, own in found.items()}
+
+
+def linked_questions(
+    dataset: InvestigationDataset, pmcid: str, variants: Sequence[str]
+) -> dict[str, tuple[PaperQuestion, ...]]:
+    """The paper's questions by variant: pipeline order, then file order, capped."""
+    return links(dataset.questions.get(pmcid, ()), variants, dataset.settings)
+
+
+def asked_questions(
+    dataset: InvestigationDataset, pmcid: str, variants: Sequence[str]
+) -> tuple[PaperQuestion, ...]:
+    """The questions of *variants*, each once: pipeline order, then file order."""
+    groups = linked_questions(dataset, pmcid, variants).values()
+    keys = {question.key for group in groups for question in group}
+    return tuple(q for q in dataset.questions.get(pmcid, ()) if q.key in keys)
+
+
+def batches(
+    groups: Mapping[str, tuple[PaperQuestion, ...]], size: int
+) -> tuple[tuple[PaperQuestion, ...], ...]:
+    """Cut each variant's questions into chunks of *size*; every question once.
+
+    A question of several variants goes to the first of them that has it.
+    """
+    taken: set[str] = set()
+    cut: list[tuple[PaperQuestion, ...]] = []
+    for group in groups.values():
+        own = [question for question in group if question.key not in taken]
+        taken.update(question.key for question in own)
+        cut.extend(
+            tuple(own[start : start + size]) for start in range(0, len(own), size)
+        )
+    return tuple(cut)
+
 
 CHARS_PER_TOKEN = 4
 """The usual rule of thumb for English; the extraction of section 4.3 counts so too."""
 
 
-def plan(dataset: Dataset) -> Iterator[TaskSpec]:
+def plan_tasks(dataset: InvestigationDataset) -> Iterator[TaskSpec]:
     """First-stage specs: one extraction a paper, or, in mode questions, each question.
 
     A paper that cannot be asked about is planned as skipped, with its reason.
@@ -39,7 +146,9 @@ def plan(dataset: Dataset) -> Iterator[TaskSpec]:
         )
 
 
-def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
+def follow_up(
+    dataset: InvestigationDataset, group: tuple[Answer, ...]
+) -> Iterator[TaskSpec]:
     """The questions about what an extraction recalled; nothing where it failed."""
     (answer,) = group
     settings = dataset.settings
@@ -47,24 +156,24 @@ def follow_up(dataset: Dataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]
         return
     pmcid = paper_of(answer.task.key)
     predicted = naming.distinct(answer.parsed.entries, settings.variant_case)
-    wanted = linking.recalled(dataset, pmcid, predicted)
+    wanted = recalled_variants(dataset, pmcid, predicted)
     if settings.ask == "all":
         # recalled variants first: their batches are those of a run without `all`
-        wanted += tuple(v for v in linking.truth(dataset, pmcid) if v not in predicted)
-    links = linking.linked(dataset, pmcid, wanted)
-    yield from _asking(settings, pmcid, linking.asked(dataset, pmcid, wanted), links)
+        wanted += tuple(v for v in truth_variants(dataset, pmcid) if v not in predicted)
+    links = linked_questions(dataset, pmcid, wanted)
+    yield from _asking(settings, pmcid, asked_questions(dataset, pmcid, wanted), links)
 
 
 def _asking(
-    settings: Settings,
+    settings: InvestigationSettings,
     pmcid: str,
-    questions: Iterable[Question],
-    links: Mapping[str, tuple[Question, ...]],
+    questions: Iterable[PaperQuestion],
+    links: Mapping[str, tuple[PaperQuestion, ...]],
     skip: str | None = None,
 ) -> Iterator[TaskSpec]:
     """One spec a question, or one a batch of the same questions."""
     if settings.batch_questions:
-        for batch in linking.batches(links, settings.batch_size):
+        for batch in batches(links, settings.batch_size):
             yield TaskSpec(
                 stage="batch",
                 key=f"{pmcid}/b/{batch[0].key}",
@@ -76,7 +185,7 @@ def _asking(
         yield TaskSpec(stage="question", key=f"{pmcid}/{question.key}", skip=skip)
 
 
-def _question_papers(dataset: Dataset) -> Iterator[str]:
+def _question_papers(dataset: InvestigationDataset) -> Iterator[str]:
     """Papers with questions: bench order first, then that of the question files."""
     named = [p.pmcid for p in dataset.bench if p.pmcid in dataset.questions]
     yield from named
@@ -85,17 +194,17 @@ def _question_papers(dataset: Dataset) -> Iterator[str]:
 
 
 def _by_field(
-    questions: Iterable[Question], settings: Settings
-) -> dict[str, tuple[Question, ...]]:
+    questions: Iterable[PaperQuestion], settings: InvestigationSettings
+) -> dict[str, tuple[PaperQuestion, ...]]:
     """Each question under the first variant it names: all of them, uncapped."""
-    groups: dict[str, list[Question]] = {}
+    groups: dict[str, list[PaperQuestion]] = {}
     for question in questions:
-        names = linking.members(question, settings)
+        names = question_variants(question, settings)
         groups.setdefault(names[0] if names else "", []).append(question)
     return {variant: tuple(group) for variant, group in groups.items()}
 
 
-def _skip(dataset: Dataset, pmcid: str) -> str | None:
+def _skip(dataset: InvestigationDataset, pmcid: str) -> str | None:
     """Why a paper cannot be asked about; None where it can."""
     settings = dataset.settings
     if pmcid not in dataset.papers:
@@ -106,3 +215,61 @@ def _skip(dataset: Dataset, pmcid: str) -> str | None:
         if tokens + settings.max_tokens_extract > settings.context_tokens:
             return "paper_too_long"
     return None
+
+
+UNKNOWN = ParseFailure(reason="unknown_question")
+
+
+def read_extraction(
+    dataset: InvestigationDataset,
+    task: Task,  # noqa: ARG001 - every stage's parser has the same form
+    reply: Reply,
+) -> VariantList | ParseFailure:
+    """The variants that a reply lists."""
+    return parse_list(reply, dataset.settings.list_rules)
+
+
+def read_question(
+    dataset: InvestigationDataset, task: Task, reply: Reply
+) -> Letter | StudyAnswer | ParseFailure:
+    """The answer to one question."""
+    try:
+        question = _question(dataset, task)
+    except KeyError:
+        return UNKNOWN
+    if question.is_mcq:
+        return parse_letter(reply, dataset.settings.letter_rules, question.options)
+    return parse_study(reply, dataset.settings.p_rules)
+
+
+def read_batch(
+    dataset: InvestigationDataset, task: Task, reply: Reply
+) -> tuple[Letter | StudyAnswer | ParseFailure, ...] | ParseFailure:
+    """The answers to a batch, in its order; one failure where none could be read."""
+    try:
+        questions = batch_of(dataset, task)
+    except KeyError:
+        return UNKNOWN
+    answers = parse_batch(
+        reply,
+        tuple("mcq" if question.is_mcq else "study" for question in questions),
+        letter_rules=dataset.settings.letter_rules,
+        p_rules=dataset.settings.p_rules,
+        options=tuple(question.options for question in questions),
+    )
+    failures = [answer for answer in answers if isinstance(answer, ParseFailure)]
+    return failures[0] if failures and len(failures) == len(answers) else answers
+
+
+def _question(dataset: InvestigationDataset, task: Task) -> PaperQuestion:
+    """The question asked; an imported task brings its own."""
+    if task.context is not None:
+        return decode_question(task.context).question
+    return question_of(dataset, task)
+
+
+STAGES = (
+    Stage(name="extract", parse=read_extraction),
+    Stage(name="question", parse=read_question, follows=False),
+    Stage(name="batch", parse=read_batch, follows=False),
+)

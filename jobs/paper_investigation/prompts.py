@@ -1,20 +1,31 @@
-"""What a prompt shows: papers and questions as blocks between marks.
+"""Builds the request of a task: prompt blocks, reply schema, token limit.
 
 The wording around them is in `prompts.toml`. The system text and the paper have
 identical bytes in every stage and only what follows differs, so that a provider's
 prompt cache can reuse them. What comes from files stands between marks that carry the
 hash of what they enclose, so no text can close its own mark, and instructions in it
 stay material to read.
+
+The schemas are strict in the sense of the endpoints that enforce them: every property
+is required and no other is allowed. Properties stand in the order in which they are to
+be answered, which endpoints and models follow. An endpoint may put its schema before
+the messages, so each one costs a prompt prefix of its own; there are four and no more.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
+from typing import Any
 
-from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.questions import LETTERS
-from runner.messages import TextPart
+import msgspec
+
+from jobs.paper_investigation.bench import LETTERS
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.settings import InvestigationSettings
+from runner.job import Task
+from runner.messages import ChatRequest, Message, Schema, TextPart
 from runner.prompts import PromptBook
 
 STUDY_FIELDS = (
@@ -38,7 +49,7 @@ def paper_part(pmcid: str, text: str) -> TextPart:
     )
 
 
-def question_block(question: Question) -> str:
+def question_block(question: PaperQuestion) -> str:
     """A question between its marks."""
     lines = _choice_lines(question) if question.is_mcq else _study_lines(question)
     text = "\n".join(lines)
@@ -46,19 +57,21 @@ def question_block(question: Question) -> str:
     return f"<question-{mark}>\n{text}\n</question-{mark}>"
 
 
-def question_prompt(question: Question) -> str:
+def question_prompt(question: PaperQuestion) -> str:
     """The prompt that asks a question alone."""
     choice, association = QUESTION_PROMPTS
     return choice if question.is_mcq else association
 
 
-def question_values(book: PromptBook, question: Question) -> dict[str, str]:
+def question_values(book: PromptBook, question: PaperQuestion) -> dict[str, str]:
     """What `question_prompt` shows beside the paper."""
     task = book.text(f"{question_prompt(question)}.task")
     return {"task": task, "question": question_block(question)}
 
 
-def batch_values(book: PromptBook, questions: Sequence[Question]) -> dict[str, str]:
+def batch_values(
+    book: PromptBook, questions: Sequence[PaperQuestion]
+) -> dict[str, str]:
     """What the prompt of several questions shows, numbered from 1."""
     asked = {question_prompt(each) for each in questions}
     tasks = (f"{prompt}.task" for prompt in QUESTION_PROMPTS if prompt in asked)
@@ -72,7 +85,7 @@ def batch_values(book: PromptBook, questions: Sequence[Question]) -> dict[str, s
     }
 
 
-def _choice_lines(question: Question) -> list[str]:
+def _choice_lines(question: PaperQuestion) -> list[str]:
     options = zip(LETTERS, question.options or (), strict=True)
     return [
         f'"{_one_line(question.sentence)}"',
@@ -80,7 +93,7 @@ def _choice_lines(question: Question) -> list[str]:
     ]
 
 
-def _study_lines(question: Question) -> list[str]:
+def _study_lines(question: PaperQuestion) -> list[str]:
     values = ((label, getattr(question, field)) for label, field in STUDY_FIELDS)
     return [f"{label}: {_one_line(value)}" for label, value in values if value]
 
@@ -93,3 +106,145 @@ def _one_line(text: str) -> str:
 def _mark(text: str) -> str:
     """A text cannot hold its own hash, so it cannot hold its own closing mark."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema(name: str, body: dict[str, Any]) -> Schema:
+    return Schema(name=name, json=json.dumps(body, separators=(",", ":")))
+
+
+_TEXT = {"type": "string"}
+_LETTER = {"type": "string", "enum": ["a", "b", "c", "d"]}
+_SIGNIFICANCE = {"type": "string", "enum": ["yes", "no", "not stated", "not found"]}
+_NUMBER = {"type": "integer"}
+
+VARIANTS = _schema("variants", _closed(variants={"type": "array", "items": _TEXT}))
+CHOICE = _schema("choice", _closed(answer=_LETTER))
+STUDY = _schema("study_parameters", _closed(p_value=_TEXT, significance=_SIGNIFICANCE))
+BATCH = _schema(
+    "answers",
+    _closed(
+        answers={
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _closed(n=_NUMBER, answer=_LETTER),
+                    _closed(n=_NUMBER, p_value=_TEXT, significance=_SIGNIFICANCE),
+                ]
+            },
+        }
+    ),
+)
+
+
+def request(dataset: InvestigationDataset, task: Task) -> ChatRequest:
+    """The request of *task*: system, then the paper, then what is asked of it."""
+    settings, book = dataset.settings, dataset.prompts
+    if task.stage == "extract":
+        listed = book.text(f"extract.reference_{settings.reference_alleles}")
+        prompt, shown = "extract", {"reference_alleles": listed}
+        schema, max_tokens = VARIANTS, settings.max_tokens_extract
+    elif task.stage == "batch":
+        questions = batch_of(dataset, task)
+        prompt, shown = "batch", batch_values(book, questions)
+        schema = BATCH
+        max_tokens = settings.max_tokens_question * len(questions)
+    else:
+        question = question_of(dataset, task)
+        prompt = question_prompt(question)
+        shown = question_values(book, question)
+        schema = CHOICE if question.is_mcq else STUDY
+        max_tokens = settings.max_tokens_question
+    messages = book.messages(
+        prompt,
+        paper=_paper(dataset, prompt, paper_of(task.key)),
+        form=_form(dataset, prompt),
+        **shown,
+    )
+    schema_sent = schema if settings.structured == "auto" else None
+    return _chat(settings, task.model, messages, schema_sent, max_tokens)
+
+
+def question_text(dataset: InvestigationDataset, question: PaperQuestion) -> str:
+    """What is asked of a question alone, without the paper."""
+    prompt, book = question_prompt(question), dataset.prompts
+    return book.text(
+        f"{prompt}.user",
+        paper="",
+        form=_form(dataset, prompt),
+        **question_values(book, question),
+    )
+
+
+def _form(dataset: InvestigationDataset, prompt: str) -> str:
+    """How a prompt says in which form to answer."""
+    form = "form_json" if dataset.settings.structured == "auto" else "form_text"
+    return dataset.prompts.text(f"{prompt}.{form}")
+
+
+def paper_of(key: str) -> str:
+    """The paper id at the front of a task's key."""
+    return key.partition("/")[0]
+
+
+def question_of(dataset: InvestigationDataset, task: Task) -> PaperQuestion:
+    """The question a `question` task asks; `KeyError` where the data lost it."""
+    pmcid, _, key = task.key.partition("/")
+    return _known(dataset, pmcid, key)
+
+
+def batch_of(dataset: InvestigationDataset, task: Task) -> tuple[PaperQuestion, ...]:
+    """The questions of a `batch` task, in order; their keys are its context.
+
+    Which questions share a call follows from what the model recalled, so it cannot be
+    derived from the task's own key.
+    """
+    keys = msgspec.json.decode(task.context or "[]", type=list[str])
+    return tuple(_known(dataset, paper_of(task.key), key) for key in keys)
+
+
+def batch_context(questions: Sequence[PaperQuestion]) -> str:
+    """What `batch_of` reads: the questions' keys as JSON."""
+    return msgspec.json.encode([question.key for question in questions]).decode()
+
+
+def _known(dataset: InvestigationDataset, pmcid: str, key: str) -> PaperQuestion:
+    question = dataset.question(pmcid, key)
+    if question is None:
+        raise KeyError(f"{pmcid}/{key}")
+    return question
+
+
+def _paper(dataset: InvestigationDataset, prompt: str, pmcid: str) -> TextPart:
+    if pmcid not in dataset.papers:
+        return TextPart(
+            text=dataset.prompts.text(f"{prompt}.paper_absent", pmcid=pmcid)
+        )
+    text = dataset.papers.text(pmcid)
+    return paper_part(pmcid, text[: dataset.settings.max_chars or None])
+
+
+def _chat(
+    settings: InvestigationSettings,
+    model: str,
+    messages: tuple[Message, ...],
+    schema: Schema | None,
+    max_tokens: int,
+) -> ChatRequest:
+    reasons = model in settings.reasoning_models
+    return ChatRequest(
+        messages=messages,
+        # a reasoning model spends its output tokens on thought before the answer,
+        # and refuses a temperature
+        max_tokens=settings.max_tokens_reasoning if reasons else max_tokens,
+        temperature=None if reasons else settings.temperature,
+        schema=schema,
+    )

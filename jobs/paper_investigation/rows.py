@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from jobs.json_lines import kind_of, object_of
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings, kind_of, object_of
 from runner.errors import DatasetError
 from runner.json_entries import BOM, entries_of
 
@@ -20,7 +19,7 @@ Encoding: TypeAlias = Literal["strict", "replace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class JsonRow:
     """One object of a file, and where it stands."""
 
     file: str
@@ -79,8 +78,8 @@ class _Line:
     start: int
     raw: bytes
 
-    def row(self, encoding: Encoding, noticed: Noticed) -> Row:
-        return Row(
+    def row(self, encoding: Encoding, noticed: InputFindings) -> JsonRow:
+        return JsonRow(
             file=self.file,
             line=self.number,
             start=self.start,
@@ -90,7 +89,7 @@ class _Line:
             ),
         )
 
-    def _text(self, encoding: Encoding, noticed: Noticed) -> str:
+    def _text(self, encoding: Encoding, noticed: InputFindings) -> str:
         body = self.raw.removeprefix(BOM) if self.number == 1 else self.raw
         try:
             return body.decode()
@@ -111,7 +110,9 @@ class _Line:
             return body.decode(errors="replace")
 
 
-def read_rows(path: Path, encoding: Encoding, noticed: Noticed) -> Iterator[Row]:
+def read_rows(
+    path: Path, encoding: Encoding, noticed: InputFindings
+) -> Iterator[JsonRow]:
     """The objects in *path*, in file order; JSONL, or JSON spread over lines."""
     try:
         with path.open("rb") as file:
@@ -128,7 +129,7 @@ def unreadable(path: Path, error: OSError) -> DatasetError:
     return DatasetError(f"{path}: {why} (check the path and its permissions).")
 
 
-def _texts(row: Row, name: str, value: object) -> tuple[str, ...]:
+def _texts(row: JsonRow, name: str, value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):

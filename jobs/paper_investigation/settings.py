@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from jobs.profiled import Profiled
+from jobs.profiles import ProfiledSettings
 
 Case: TypeAlias = Literal["fold", "keep"]
 Link: TypeAlias = Literal["split", "whole"]
@@ -43,7 +43,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Settings(Profiled):
+class InvestigationSettings(ProfiledSettings):
     """Settings of paper-investigation."""
 
     profiles = PROFILES

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jobs.paper_investigation.dataset import BenchPaper, Dataset, Question
-from jobs.paper_investigation.settings import PIPELINES, Settings
+from jobs.paper_investigation.dataset import (
+    BenchPaper,
+    InvestigationDataset,
+    PaperQuestion,
+)
+from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +35,9 @@ class MemoryTexts:
         return first.removeprefix("# ") if first.startswith("# ") else None
 
 
-def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> Question:
+def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> PaperQuestion:
     """A multiple-choice question whose key is b."""
-    question = Question(
+    question = PaperQuestion(
         pipeline="mcq_drug",
         question_id=question_id,
         pmcid=pmcid,
@@ -47,9 +51,9 @@ def choice(pmcid: str, variant: str, question_id: str, **changes: Any) -> Questi
     return replace(question, **changes)
 
 
-def study(pmcid: str, variant: str, question_id: str, **changes: Any) -> Question:
+def study(pmcid: str, variant: str, question_id: str, **changes: Any) -> PaperQuestion:
     """A study-parameter question whose p-value is 0.03, significant."""
-    question = Question(
+    question = PaperQuestion(
         pipeline="study_param",
         question_id=question_id,
         pmcid=pmcid,
@@ -68,18 +72,18 @@ def study(pmcid: str, variant: str, question_id: str, **changes: Any) -> Questio
 
 def dataset(
     bench: Mapping[str, Sequence[str]],
-    questions: Iterable[Question] = (),
+    questions: Iterable[PaperQuestion] = (),
     texts: Mapping[str, str] | None = None,
     **settings: Any,
-) -> Dataset:
+) -> InvestigationDataset:
     """A dataset of *bench* (variants by paper); every paper has a text by default."""
-    by_paper: dict[str, list[Question]] = {}
+    by_paper: dict[str, list[PaperQuestion]] = {}
     for question in questions:
         by_paper.setdefault(question.pmcid, []).append(question)
     if texts is None:
         texts = {pmcid: f"# Paper {pmcid}\n\nText." for pmcid in bench}
-    return Dataset(
-        settings=Settings(**settings),
+    return InvestigationDataset(
+        settings=InvestigationSettings(**settings),
         bench=tuple(
             BenchPaper(pmcid=pmcid, variants=tuple(variants), line=line)
             for line, (pmcid, variants) in enumerate(bench.items(), start=1)

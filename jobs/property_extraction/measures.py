@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.baselines import FORMS
-from jobs.measures import Measure, Measures, Part
+from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from runner.scorecard import Direction
 
 
@@ -69,23 +68,25 @@ _MISMATCH: Mapping[str, Measure] = {
 MEASURES = Measures(
     headlines=("precision", "recall", "f1", "encompassment", "fabricated_quote_rate"),
     scopes={
-        "macro.": Part(name="mean over properties"),
-        "by_paper.": Part(name="mean over papers"),
-        "grounded.": Part(
+        "macro.": MeasurePart(name="mean over properties"),
+        "by_paper.": MeasurePart(name="mean over papers"),
+        "grounded.": MeasurePart(
             name="grounded rows",
             meaning="only rows whose quote is well enough grounded count",
         ),
     },
     forms={
-        **FORMS,
-        "~defined": Part(
+        **BASELINE_FORMS,
+        "~defined": MeasurePart(
             name="where defined", meaning="properties without a value are left out"
         ),
-        "~failed_as_empty": Part(
+        "~failed_as_empty": MeasurePart(
             name="failed papers as empty",
             meaning="a paper that failed counts as one without predictions",
         ),
-        "~fn_values": Part(name="by value", meaning="each missed value counts once"),
+        "~fn_values": MeasurePart(
+            name="by value", meaning="each missed value counts once"
+        ),
     },
     slots={
         "unit_status": {

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from jobs.profiled import Profiled
+from jobs.profiles import ProfiledSettings
 
 Mode: TypeAlias = Literal["extract", "verify"]
 Units: TypeAlias = Literal["convert", "ignore"]
@@ -73,7 +73,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Settings(Profiled):
+class Settings(ProfiledSettings):
     """Settings of property-extraction."""
 
     profiles = PROFILES

@@ -1,4 +1,4 @@
-"""Figures drawn with matplotlib: one SVG and one PNG each, the same bytes every time.
+"""Draws figures with matplotlib: an SVG and a PNG each, always the same bytes.
 
 Only objects of its own are used, none of `pyplot`'s state, and under a style of its
 own: neither a window system nor a person's matplotlibrc can change a picture.
@@ -16,9 +16,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from jobs.report.lettering import NAME, title, words
-from jobs.report.marks import Pen
-from jobs.report.style import DPI, RC, ROW_IN, WIDTH_IN
+from jobs.report.plot_marks import (
+    DPI,
+    NAME,
+    RC,
+    ROW_IN,
+    WIDTH_IN,
+    PanelPainter,
+    one_line_title,
+    safe_text,
+)
 from runner.job import sentence_of
 from runner.scorecard import Axis, Bars, FailedFigure, Figure, Histogram, Panel, Points
 
@@ -47,7 +54,7 @@ KEY = 7
 """Characters that the key before an entry of a legend takes."""
 
 
-def write(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure, ...]:
+def write_figures(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure, ...]:
     """Draw all *figures* into *folder*, which is made.
 
     Returns:
@@ -70,7 +77,7 @@ def write(figures: Sequence[Figure], folder: Path) -> tuple[FailedFigure, ...]:
 
 
 def _save(figure: Figure, folder: Path) -> None:
-    canvas = drawn(figure)
+    canvas = draw_figure(figure)
     canvas.savefig(
         folder / f"{figure.name}.svg",
         format="svg",
@@ -84,7 +91,7 @@ def _save(figure: Figure, folder: Path) -> None:
     )
 
 
-def drawn(figure: Figure) -> Canvas:
+def draw_figure(figure: Figure) -> Canvas:
     """A figure on a canvas, under matplotlib's present style."""
     columns = min(figure.columns, len(figure.panels))
     rows = [
@@ -116,11 +123,11 @@ def _height(panel: Panel, width: float) -> float:
 
 
 def _panel(axes: Axes, panel: Panel, width: float) -> None:
-    Pen(axes=axes, panel=panel).draw()
+    PanelPainter(axes=axes, panel=panel).draw()
     if panel.title:
-        axes.set_title(title(panel.title, int(TITLE * width / WIDTH_IN)))
-    axes.set_xlabel(words(panel.x.label))
-    axes.set_ylabel(words(panel.y.label))
+        axes.set_title(one_line_title(panel.title, int(TITLE * width / WIDTH_IN)))
+    axes.set_xlabel(safe_text(panel.x.label))
+    axes.set_ylabel(safe_text(panel.y.label))
     if _counts(panel):
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     _x_axis(axes, panel.x, width)
@@ -145,7 +152,7 @@ def _x_axis(axes: Axes, axis: Axis, width: float) -> None:
             most = int(TICKS * width / WIDTH_IN)
             axes.xaxis.set_major_locator(MaxNLocator(most, steps=ROUND))
         return
-    names = [words(name, NAME) for name in axis.names]
+    names = [safe_text(name, NAME) for name in axis.names]
     is_long = sum(_longest(name) + 2 for name in names) > ROOM * width / WIDTH_IN
     axes.set_xticks(range(len(names)), names)
     if is_long:
@@ -161,7 +168,7 @@ def _y_axis(axes: Axes, axis: Axis) -> None:
     if not axis.names:
         axes.set_ylim(*_ends(axis))
         return
-    names = [words(name, NAME) for name in axis.names]
+    names = [safe_text(name, NAME) for name in axis.names]
     axes.set_yticks(range(len(names)), names)
     axes.grid(visible=False, axis="y")
     axes.set_ylim(len(names) - 0.4, -0.6)

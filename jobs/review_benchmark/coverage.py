@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from jobs.columns import Column, one_line, table
-from jobs.counted import counted
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.inputs.load import chosen
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.measuring.coverage import Counts, Covered, counts, covered
 from jobs.review_benchmark.settings import Settings
+from jobs.text import TextColumn, one_line, plural, text_table
 from runner.errors import UsageError
 from runner.scorecard import Finding
 
@@ -92,7 +91,7 @@ def coverage(settings: Settings) -> Coverage:
         made = "--database FILE, which siftlog prepare review-benchmark import makes"
         missing = "--truth DIR" if settings.truth is None else made
         raise UsageError(f"Coverage needs {missing}.")
-    noticed = Noticed()
+    noticed = InputFindings()
     reviews = chosen(read_truth(settings.truth, noticed), settings)
     with closing(Database(settings.database)) as database:
         return Coverage(
@@ -131,21 +130,23 @@ def _row(each: Covered) -> dict[str, Any]:
 
 def _lines(found: Coverage) -> Iterator[str]:
     rows = [*found.reviews.items(), ("all", found.total)]
-    yield from table(
+    yield from text_table(
         [
-            Column(title="review", cells=[name for name, _ in rows], has_words=True),
-            Column(title="truth", cells=[f"{n.truth:,}" for _, n in rows]),
-            Column(title="found", cells=[f"{n.found:,}" for _, n in rows]),
-            Column(title="share", cells=[_percent(n.share) for _, n in rows]),
-            Column(title="by pmid", cells=[f"{n.pmid:,}" for _, n in rows]),
-            Column(title="doi", cells=[f"{n.doi:,}" for _, n in rows]),
-            Column(title="title", cells=[f"{n.title:,}" for _, n in rows]),
+            TextColumn(
+                title="review", cells=[name for name, _ in rows], has_words=True
+            ),
+            TextColumn(title="truth", cells=[f"{n.truth:,}" for _, n in rows]),
+            TextColumn(title="found", cells=[f"{n.found:,}" for _, n in rows]),
+            TextColumn(title="share", cells=[_percent(n.share) for _, n in rows]),
+            TextColumn(title="by pmid", cells=[f"{n.pmid:,}" for _, n in rows]),
+            TextColumn(title="doi", cells=[f"{n.doi:,}" for _, n in rows]),
+            TextColumn(title="title", cells=[f"{n.title:,}" for _, n in rows]),
         ],
         indent="",
     )
     absent = [each for each in found.papers if each.present is None]
     if absent:
-        yield f"not among {counted(found.n_papers, 'paper')} of the database:"
+        yield f"not among {plural(found.n_papers, 'paper')} of the database:"
     for each in absent[:SHOWN]:
         yield f"  {each.review}  {one_line(each.truth.name)}"
     if len(absent) > SHOWN:

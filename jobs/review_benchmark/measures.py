@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jobs.baselines import FORMS
-from jobs.measures import Measure, Measures, Part
+from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from runner.scorecard import Direction
 
 
@@ -161,17 +160,17 @@ MEASURES = Measures(
         "verdict.passed_rate",
     ),
     scopes={
-        "macro.": Part(name="", meaning="mean over reviews"),
-        "micro.": Part(name="pooled over reviews"),
-        "median.": Part(name="median over reviews"),
-        "min.": Part(name="minimum over reviews"),
-        "review.{review*}.": Part(name="review {review}"),
-        "replicate.{replicate}.": Part(
+        "macro.": MeasurePart(name="", meaning="mean over reviews"),
+        "micro.": MeasurePart(name="pooled over reviews"),
+        "median.": MeasurePart(name="median over reviews"),
+        "min.": MeasurePart(name="minimum over reviews"),
+        "review.{review*}.": MeasurePart(name="review {review}"),
+        "replicate.{replicate}.": MeasurePart(
             name="replicate {replicate}",
             meaning="mean over reviews of replicate {replicate} by itself",
         ),
     },
-    forms=FORMS,
+    forms=BASELINE_FORMS,
     slots={
         "method": {
             "pmid": "PMID",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.baselines import FORMS
-from jobs.measures import Measure, Measures, Part
+from jobs.measures import BASELINE_FORMS, Measure, MeasurePart, Measures
 from jobs.screening.decisions import OUTCOMES
 
 MEASURES = Measures(
@@ -20,40 +19,40 @@ MEASURES = Measures(
     ),
     scopes={
         # all records, pooled: the plain case, which a name leaves out
-        "all.": Part(name="", meaning="all records"),
-        "near-miss.": Part(
+        "all.": MeasurePart(name="", meaning="all records"),
+        "near-miss.": MeasurePart(
             name="near misses",
             meaning="the negatives are papers of related reviews",
         ),
-        "random.": Part(
+        "random.": MeasurePart(
             name="random negatives",
             meaning="the negatives are papers of any other review",
         ),
-        "true-excluded.": Part(
+        "true-excluded.": MeasurePart(
             name="true exclusions",
             meaning="the negatives are papers that the reviews excluded",
         ),
-        "{stratum}.": Part(
+        "{stratum}.": MeasurePart(
             name="{stratum}", meaning="the negatives are of the kind {stratum}"
         ),
-        "micro.": Part(name="", meaning="all reviews pooled"),
-        "macro.": Part(name="mean over reviews"),
-        "as_include.": Part(
+        "micro.": MeasurePart(name="", meaning="all reviews pooled"),
+        "macro.": MeasurePart(name="mean over reviews"),
+        "as_include.": MeasurePart(
             name="undecided as included",
             meaning="undecided records count as included, as if a person read them",
         ),
-        "as_exclude.": Part(
+        "as_exclude.": MeasurePart(
             name="undecided as excluded",
             meaning="undecided records count as excluded",
         ),
     },
     forms={
-        **FORMS,
-        "~wilson": Part(
+        **BASELINE_FORMS,
+        "~wilson": MeasurePart(
             name="Wilson interval",
             meaning="with an interval that takes records as independent",
         ),
-        "~std": Part(
+        "~std": MeasurePart(
             name="standard deviation",
             meaning="standard deviation over reviews",
             direction="neither",

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
 from jobs.screening.corpus import Exclusion
 from jobs.screening.judgement import REASON_CODES
 
@@ -209,7 +209,7 @@ def coded(
     )
 
 
-def read_reason_map(path: Path, noticed: Noticed) -> dict[str, str]:
+def read_reason_map(path: Path, noticed: InputFindings) -> dict[str, str]:
     """Codes by reason from a table `reason`, `reason_code`.
 
     Raises:

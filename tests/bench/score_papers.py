@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.paper_investigation.parsing import p_value_right, parse_letter
+from jobs.paper_investigation.rule_sets import p_value_right, parse_letter
 from runner.messages import Reply
 from tests.bench.prose import prose
 from tests.bench.row import Row

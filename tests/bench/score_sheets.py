@@ -17,10 +17,10 @@ import numpy as np
 from jobs.evidence_retrieval.measuring.ranked import rules_of
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.scoring import score
+from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
 from jobs.metrics.classification import auprc, auroc
 from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, settings

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.screening.corpus import Citations, Corpus, Text
 from jobs.screening.graph.relations import Graph
 from jobs.screening.inputs.citations import read_citations
@@ -142,7 +142,7 @@ def _reading_s(corpus: Corpus) -> float:
             pairs = zip(made.review.tolist(), made.paper.tolist(), strict=True)
             rows.add((made.reviews[at], made.papers[to]) for at, to in pairs)
         began = time.process_time()
-        read_citations(path, Noticed(), {})
+        read_citations(path, InputFindings(), {})
         return time.process_time() - began
 
 

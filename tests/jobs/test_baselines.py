@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from jobs.baselines import FORMS, Baseline, beside
 from jobs.evidence_retrieval.measuring.trivial import (
     expected_ndcg,
     expected_recall,
     expected_reciprocal,
 )
-from jobs.measures import Measure, Measures
+from jobs.measures import (
+    BASELINE_FORMS,
+    Measure,
+    Measures,
+    TrivialBaseline,
+    add_baselines,
+)
 from jobs.metrics import evaluate, hits
 from runner.scorecard import BASELINES, Metric, Scorecard
 from tests.processes import siftlog
@@ -32,7 +37,7 @@ HEADLINES = {
 
 WORDS = Measures(
     measures={"score": Measure(name="Score", meaning="a score", direction="higher")},
-    forms=FORMS,
+    forms=BASELINE_FORMS,
 )
 
 
@@ -44,8 +49,8 @@ def table(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text("utf-8").splitlines()))
 
 
-def baseline(value: float | None, *, lower: bool = False) -> Baseline:
-    return Baseline(
+def baseline(value: float | None, *, lower: bool = False) -> TrivialBaseline:
+    return TrivialBaseline(
         of="score",
         key="random",
         name="chance",
@@ -65,7 +70,9 @@ def test_what_a_model_adds_stands_beside_its_number() -> None:
         },
         summary="made\n",
     )
-    found = beside(card, {model: [baseline(0.5)] for model in card.models}, WORDS)
+    found = add_baselines(
+        card, {model: [baseline(0.5)] for model in card.models}, WORDS
+    )
     assert [m.path for m in found.models["m"]] == ["score", "score~random"]
     assert [m.path for m in found.models["u"]] == ["score"]
     assert found.tables[-1].rows == (
@@ -87,7 +94,7 @@ def test_where_lower_is_better_less_is_more() -> None:
 
 def test_a_scorecard_without_baselines_stays_as_it_is() -> None:
     card = Scorecard(models={"m": ()}, summary="made\n")
-    assert beside(card, {"m": [baseline(0.5)]}, WORDS) is card
+    assert add_baselines(card, {"m": [baseline(0.5)]}, WORDS) is card
 
 
 @pytest.mark.parametrize(("n", "gold"), [(1, 1), (4, 1), (5, 2), (5, 5), (6, 3)])

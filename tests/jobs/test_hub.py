@@ -12,8 +12,8 @@ import datasets
 import pandas as pd
 import pytest
 
-from jobs import hub
-from jobs.hub import table_file
+from jobs.inputs import hub
+from jobs.inputs.hub import table_file
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.commanded import command
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.files import read_csv, read_jsonl
+from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.rows import read_rows
 from jobs.property_extraction.inputs.papers import read_papers
-from jobs.rows.files import read_csv, read_jsonl
 from runner import json_entries
 from runner.errors import DatasetError
 from runner.json_entries import LINE_BYTES, lines_of
@@ -20,9 +20,9 @@ from runner.json_entries import LINE_BYTES, lines_of
 Reader = Callable[[Path], Iterable[object]]
 
 READERS: dict[str, Reader] = {
-    "rows": lambda path: list(read_jsonl(path, ("a",), noticed=Noticed())),
-    "csv": lambda path: list(read_csv(path, ("a",), noticed=Noticed())),
-    "bench": lambda path: list(read_rows(path, "strict", Noticed())),
+    "rows": lambda path: list(read_jsonl(path, ("a",), noticed=InputFindings())),
+    "csv": lambda path: list(read_csv(path, ("a",), noticed=InputFindings())),
+    "bench": lambda path: list(read_rows(path, "strict", InputFindings())),
     "papers": lambda path: [read_papers(path)],
 }
 
@@ -47,7 +47,7 @@ def test_a_small_file_that_unpacks_to_one_long_line_is_refused(tmp_path: Path) -
             file.write(bytes(1 << 20))
     assert path.stat().st_size < 2 << 20
     with pytest.raises(DatasetError, match=r"rows.jsonl.gz line 1: longer than"):
-        list(read_jsonl(path, ("a",), noticed=Noticed()))
+        list(read_jsonl(path, ("a",), noticed=InputFindings()))
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])

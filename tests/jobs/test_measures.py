@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jobs.measures import Measure, Measures, Part, Words
+from jobs.measures import Measure, MeasurePart, Measures, MetricWords
 from runner.scorecard import Metric
 from tests.latex import assert_compiles
 from tests.processes import siftlog
@@ -41,13 +41,13 @@ WORDS = Measures(
         ),
     },
     scopes={
-        "fold.{fold*}.": Part(name="fold {fold}"),
-        "all.": Part(name="", meaning="all records"),
-        "micro.": Part(name="pooled"),
+        "fold.{fold*}.": MeasurePart(name="fold {fold}"),
+        "all.": MeasurePart(name="", meaning="all records"),
+        "micro.": MeasurePart(name="pooled"),
     },
     forms={
-        "~std": Part(name="standard deviation", direction="neither"),
-        "~wilson": Part(name="Wilson interval"),
+        "~std": MeasurePart(name="standard deviation", direction="neither"),
+        "~wilson": MeasurePart(name="Wilson interval"),
     },
     slots={"cause": {"by_date": "by its date"}},
     headlines=("recall", "recall@{k}"),
@@ -96,7 +96,9 @@ WORDS = Measures(
 def test_words_are_composed_from_the_parts_of_a_path(
     path: str, name: str, meaning: str, direction: Any
 ) -> None:
-    assert WORDS.of(path) == Words(name=name, meaning=meaning, direction=direction)
+    assert WORDS.of(path) == MetricWords(
+        name=name, meaning=meaning, direction=direction
+    )
 
 
 @pytest.mark.parametrize(

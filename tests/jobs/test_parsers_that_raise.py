@@ -21,10 +21,10 @@ INNER = {
     "evidence-retrieval": ("jobs.evidence_retrieval.parsing.assess.first_object",),
     "review-benchmark": ("jobs.review_benchmark.parsing.score.objects",),
     "paper-investigation": (
-        "jobs.paper_investigation.parsing.lists.arrays",
-        "jobs.paper_investigation.parsing.letters.last_object",
-        "jobs.paper_investigation.parsing.study.last_object",
-        "jobs.paper_investigation.parsing.batch.objects",
+        "jobs.paper_investigation.parsing.arrays",
+        "jobs.paper_investigation.parsing.last_object",
+        "jobs.paper_investigation.parsing.last_object",
+        "jobs.paper_investigation.parsing.objects",
     ),
 }
 """What the parsers of a job call first."""

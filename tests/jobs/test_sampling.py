@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from jobs.evidence_retrieval.inputs import load as evidence
 from jobs.evidence_retrieval.settings import Settings as EvidenceSettings
-from jobs.noticed import Noticed
-from jobs.paper_investigation import load as investigation
-from jobs.paper_investigation.settings import Settings as InvestigationSettings
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.paper_investigation import inputs as investigation
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.property_extraction.inputs import load as properties
 from jobs.property_extraction.settings import Settings as PropertySettings
-from jobs.sampling import draw, report
 from jobs.screening.inputs import load as screening
 from jobs.screening.settings import Settings as ScreeningSettings
 from tests.jobs.screening.commanded import command
@@ -35,7 +35,7 @@ ITEMS = st.lists(
 
 
 def drawn(items: Iterable[Item], limit: int) -> tuple[Item, ...]:
-    return draw(
+    return draw_sample(
         items,
         limit,
         key=repr,
@@ -97,10 +97,10 @@ def test_the_draw_is_the_same_on_every_machine() -> None:
 
 
 def test_a_sample_is_reported_and_a_whole_set_is_not() -> None:
-    noticed = Noticed()
-    report(noticed, "ab", "ab", "record")
+    noticed = InputFindings()
+    report_sample(noticed, "ab", "ab", "record")
     assert not noticed.findings()
-    report(noticed, "ab", "abcd", "record", "kind")
+    report_sample(noticed, "ab", "abcd", "record", "kind")
     (finding,) = noticed.findings()
     assert finding.message.startswith("A sample of 2 of 4 records (--limit)")
 

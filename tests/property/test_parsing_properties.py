@@ -8,20 +8,18 @@ import math
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jobs.paper_investigation.parsing import (
-    Letter,
-    StudyAnswer,
-    VariantList,
+from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.rule_sets import (
     needs_options,
     p_value_right,
     parse_batch,
     parse_letter,
     parse_list,
     parse_study,
+    read_p_value,
     significance_right,
     stray_answers,
 )
-from jobs.paper_investigation.parsing.p_values import read_p_value
 from jobs.paper_investigation.settings import Rules
 from runner.messages import ParseFailure, Reply
 

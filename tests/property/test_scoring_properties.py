@@ -9,10 +9,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
-from jobs.testing import MemoryAnswers, tabulated, written
+from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 
@@ -30,7 +30,7 @@ letters = st.sampled_from(("a", "b", "Answer: B", "a b", "", None))
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[Dataset, dict[str, str | None]]:
+def runs(draw: st.DrawFn) -> tuple[InvestigationDataset, dict[str, str | None]]:
     """A small dataset, and what each of two models says to each of its tasks."""
     bench = {
         pmcid: draw(st.lists(st.sampled_from(VARIANTS), min_size=1, max_size=4))
@@ -63,7 +63,7 @@ def runs(draw: st.DrawFn) -> tuple[Dataset, dict[str, str | None]]:
     return data, said
 
 
-def scored(data: Dataset, said: dict[str, str | None]) -> Scorecard:
+def scored(data: InvestigationDataset, said: dict[str, str | None]) -> Scorecard:
     def answer(task: Task) -> str | None:
         return said[f"{task.model} {task.key}"]
 
@@ -83,10 +83,10 @@ def number(value: object) -> float:
 @settings(max_examples=ROUNDS)
 @given(runs())
 def test_a_score_never_exceeds_recall(
-    run: tuple[Dataset, dict[str, str | None]],
+    run: tuple[InvestigationDataset, dict[str, str | None]],
 ) -> None:
     card = scored(*run)
-    for row in tabulated(card, "papers"):
+    for row in table_rows(card, "papers"):
         if row["paper_score"] is not None:
             assert row["variant_recall"] is not None
             assert number(row["paper_score"]) <= number(row["variant_recall"]) + 1e-12
@@ -100,13 +100,13 @@ def test_a_score_never_exceeds_recall(
 @settings(max_examples=ROUNDS)
 @given(runs())
 def test_every_planned_question_is_answered_missing_or_of_no_scored_paper(
-    run: tuple[Dataset, dict[str, str | None]],
+    run: tuple[InvestigationDataset, dict[str, str | None]],
 ) -> None:
     card = scored(*run)
     assert (card.missing, card.stale) == (0, 0)
     for model in card.models:
         found = metrics(card, model)
-        rows = [r for r in tabulated(card, "questions") if r["model"] == model]
+        rows = [r for r in table_rows(card, "questions") if r["model"] == model]
         answered = found["pipeline.TOTAL.questions"].value
         missing = found["pipeline.TOTAL.missing"].value
         assert answered is not None
@@ -121,7 +121,7 @@ def test_every_planned_question_is_answered_missing_or_of_no_scored_paper(
 @settings(max_examples=ROUNDS)
 @given(runs(), st.randoms(use_true_random=False))
 def test_the_order_of_papers_changes_no_digit(
-    run: tuple[Dataset, dict[str, str | None]], chance: random.Random
+    run: tuple[InvestigationDataset, dict[str, str | None]], chance: random.Random
 ) -> None:
     data, said = run
     bench = list(data.bench)
@@ -131,15 +131,15 @@ def test_the_order_of_papers_changes_no_digit(
         scored(replace(data, bench=tuple(bench)), said),
     )
     assert forward.models == shuffled.models
-    assert tabulated(forward, "pairs") == tabulated(shuffled, "pairs")
+    assert table_rows(forward, "pairs") == table_rows(shuffled, "pairs")
 
 
 @settings(max_examples=ROUNDS)
 @given(runs())
 def test_the_parts_of_each_difference_add_up(
-    run: tuple[Dataset, dict[str, str | None]],
+    run: tuple[InvestigationDataset, dict[str, str | None]],
 ) -> None:
-    (pair,) = tabulated(scored(*run), "pairs")
+    (pair,) = table_rows(scored(*run), "pairs")
     if pair["papers"]:
         parts = number(pair["recall_part"]) + number(pair["accuracy_part"])
         assert abs(parts - number(pair["avg_paper_score_difference"])) < 1e-12
@@ -148,10 +148,10 @@ def test_the_parts_of_each_difference_add_up(
 @settings(max_examples=ROUNDS)
 @given(runs())
 def test_scoring_again_gives_the_same_bytes(
-    run: tuple[Dataset, dict[str, str | None]],
+    run: tuple[InvestigationDataset, dict[str, str | None]],
 ) -> None:
     first, second = scored(*run), scored(*run)
     assert first.models == second.models
     assert first.summary == second.summary
     assert first.findings == second.findings
-    assert written(first) == written(second)
+    assert artifact_texts(first) == artifact_texts(second)

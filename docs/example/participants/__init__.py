@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from jobs.inputs.files import read_jsonl
+from jobs.inputs.rows import Noticed
 from jobs.metrics import ratio, wilson
-from jobs.noticed import Noticed
-from jobs.rows.files import read_jsonl
 from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, Message, ParseFailure, Part, Reply
 from runner.scorecard import Metric, Scorecard, Verdict

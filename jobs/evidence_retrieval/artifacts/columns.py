@@ -11,7 +11,7 @@ import numpy as np
 from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import NEG, POS, STATES, States
+from jobs.metrics.selective import NEG, POS, STATES, States
 from runner.scorecard import Cell
 
 PER_QUERY = (

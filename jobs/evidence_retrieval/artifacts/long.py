@@ -16,8 +16,8 @@ from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.posts import Decided, chosen_decision
 from jobs.evidence_retrieval.measuring.results import Results
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.gate import STATES
-from jobs.metrics.trec import qrels_lines, run_lines
+from jobs.metrics.ranking import qrels_lines, run_lines
+from jobs.metrics.selective import STATES
 from runner.scorecard import Artifact, Cell, Detail, StreamedLine, StreamedRow, Table
 
 SEPARATOR = "|"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.slugs import slugs
+from jobs.text import slugs
 
 
 class Places:

@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats
-from jobs.metrics.gate import STATES
+from jobs.metrics.selective import STATES
 from runner.scorecard import Metric
 
 LISTED = ("recall", "mrr", "map", "ndcg")

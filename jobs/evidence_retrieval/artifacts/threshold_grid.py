@@ -16,7 +16,7 @@ from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Column
-from jobs.metrics.gate import gate_grid
+from jobs.metrics.selective import gate_grid
 from runner.scorecard import Cell, Metric, Table
 
 TUNE, TEST = "tune queries: for choosing", "test queries: not for selection"

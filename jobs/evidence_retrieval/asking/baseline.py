@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jobs.chat import read_blocks
 from jobs.evidence_retrieval.asking.lexical import content_words, matches, stated_scores
 from jobs.evidence_retrieval.stages.ordering import ranked
-from jobs.hashed import hashed
-from jobs.marks import blocks
+from jobs.lexical import hashed_vector
 from runner.messages import (
     ChatRequest,
     Content,
@@ -32,7 +32,7 @@ def baseline(request: Request) -> Content:
     match request:
         case EmbedRequest():
             return Vectors.of(
-                hashed(text, content_words(text)) for text in request.texts
+                hashed_vector(text, content_words(text)) for text in request.texts
             )
         case RerankRequest():
             return _ranking(request)
@@ -42,7 +42,7 @@ def baseline(request: Request) -> Content:
 
 def _chat(request: ChatRequest) -> str:
     asked = next(each.text for each in request.messages if each.role == "user")
-    shown = dict(blocks(asked))
+    shown = dict(read_blocks(asked))
     criterion = shown.get("criterion", "")
     if "candidates" in shown:
         scores = stated_scores(_numbered(shown["candidates"]), criterion)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jobs.bm25 import Bm25
-from jobs.tokens import tokens
+from jobs.lexical import Bm25, tokens
 
 _WORDS = """
 a an the this that these those and or but if because as so of to in on at by for with

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jobs.bm25 import Bm25
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.stages.ordering import DECIMALS, ranked
+from jobs.lexical import Bm25
 
 LOCAL = frozenset({"bm25", "document"})
 """First stages that need no answer."""

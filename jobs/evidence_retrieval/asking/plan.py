@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from jobs.cosines import cosines
+from jobs.chat import is_longer_than
 from jobs.evidence_retrieval.asking import prompts
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.listing import carrying, depth, listing
@@ -26,7 +26,7 @@ from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.reading import UNKNOWN
 from jobs.evidence_retrieval.settings import TaskKind
 from jobs.evidence_retrieval.stages.ordering import ranked
-from jobs.lengths import is_longer
+from jobs.lexical import cosines
 from runner.job import Answer, TaskSpec
 from runner.messages import Request, TextPart
 from runner.money.tokens import text_tokens
@@ -172,7 +172,9 @@ class _Post:
             return "too_long"
         if candidates == 1:
             return "single_sentence"
-        return "too_long" if is_longer(request, settings.max_prompt_tokens) else None
+        return (
+            "too_long" if is_longer_than(request, settings.max_prompt_tokens) else None
+        )
 
 
 def _needs(config: Config) -> set[TaskKind]:

@@ -11,24 +11,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from jobs.chat import data_block
 from jobs.evidence_retrieval.dataset import Criterion
-from jobs.marks import block
 from runner.messages import TextPart
 
 
 def sentences_part(sentences: Iterable[str]) -> TextPart:
     """The sentences of a post; a provider's cache may end after them."""
-    return TextPart(text=block("sentences", _numbered(sentences)), cache=True)
+    return TextPart(text=data_block("sentences", _numbered(sentences)), cache=True)
 
 
 def candidates_part(sentences: Iterable[str]) -> TextPart:
     """The sentences that are to be ordered."""
-    return TextPart(text=block("candidates", _numbered(sentences)))
+    return TextPart(text=data_block("candidates", _numbered(sentences)))
 
 
 def criterion_block(criterion: Criterion) -> str:
     """What a post is read for."""
-    return block("criterion", criterion.text)
+    return data_block("criterion", criterion.text)
 
 
 def criteria_block(criteria: Sequence[Criterion]) -> str:
@@ -37,7 +37,7 @@ def criteria_block(criteria: Sequence[Criterion]) -> str:
         json.dumps({"id": each.id, "text": each.text}, ensure_ascii=False)
         for each in criteria
     )
-    return block("criteria", "\n".join(lines))
+    return data_block("criteria", "\n".join(lines))
 
 
 def _numbered(sentences: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.chat import chat
+from jobs.chat import chat_request
 from jobs.evidence_retrieval.asking import prompts, schemas
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
@@ -65,7 +65,7 @@ def assess(dataset: Dataset, sentences: TextPart, criterion: Criterion) -> ChatR
         sentences=sentences,
         criterion=prompts.criterion_block(criterion),
     )
-    return chat(dataset.settings, asked, schemas.ASSESS)
+    return chat_request(dataset.settings, asked, schemas.ASSESS)
 
 
 def assess_post(
@@ -76,7 +76,7 @@ def assess_post(
         "assess.post", sentences=sentences, criteria=prompts.criteria_block(criteria)
     )
     most = dataset.settings.max_output_tokens * len(criteria)
-    return chat(dataset.settings, asked, schemas.ASSESS_POST, max_tokens=most)
+    return chat_request(dataset.settings, asked, schemas.ASSESS_POST, max_tokens=most)
 
 
 def rerank(dataset: Dataset, candidates: TextPart, criterion: Criterion) -> ChatRequest:
@@ -86,7 +86,7 @@ def rerank(dataset: Dataset, candidates: TextPart, criterion: Criterion) -> Chat
         candidates=candidates,
         criterion=prompts.criterion_block(criterion),
     )
-    return chat(dataset.settings, asked, schemas.RERANK)
+    return chat_request(dataset.settings, asked, schemas.RERANK)
 
 
 def embed(dataset: Dataset, post: Post) -> EmbedRequest:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from jobs.evidence_retrieval.consistency.rule import Broken, Rule, View
 from jobs.evidence_retrieval.consistency.states import states_in_force
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.aggregate import mean
-from jobs.metrics.gate import NEG, STATES
+from jobs.metrics.columns import mean
+from jobs.metrics.selective import NEG, STATES
 
 
 def _neg_with_k(view: View) -> Iterator[Broken]:

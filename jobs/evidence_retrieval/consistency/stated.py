@@ -16,8 +16,8 @@ from jobs.evidence_retrieval.consistency.states import recomputed, states_in_for
 from jobs.evidence_retrieval.measuring.ranked import compared
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import NEG, POS, States
 from jobs.metrics.ranking import evaluate, select
+from jobs.metrics.selective import NEG, POS, States
 
 EXACT = 5e-7
 """Six decimals, which no rounding to fewer hides."""

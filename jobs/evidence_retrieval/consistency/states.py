@@ -9,7 +9,7 @@ import numpy as np
 from jobs.evidence_retrieval.consistency.rule import Broken, Rule, View
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import STATES, Edge, States, assign
+from jobs.metrics.selective import STATES, Edge, States, assign
 
 TOLERANCE = 1e-9
 """Of probabilities that a file prints with few digits."""

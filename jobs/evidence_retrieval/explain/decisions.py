@@ -5,19 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobs.columns import (
-    NONE,
-    Column,
-    hanging,
-    number,
-    one_line,
-    padded,
-    table,
-    taken,
-    word,
-    words,
-)
-from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import shown_of
@@ -34,7 +21,20 @@ from jobs.evidence_retrieval.queries import (
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.stages.dynamic_k import held_mass, mass_k
 from jobs.metrics.columns import Floats
-from jobs.metrics.gate import STATES
+from jobs.metrics.selective import STATES
+from jobs.text import (
+    NONE,
+    TextColumn,
+    clip,
+    display_width,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    padded,
+    plural,
+    text_table,
+)
 
 NAME_WIDTH = 18
 """Of a configuration; the longest standard one fits."""
@@ -46,7 +46,7 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
     """A row a configuration: what it goes by, the thresholds, and the state."""
     place = query.place
     found = [predictions for _, predictions in own]
-    yield from table(
+    yield from text_table(
         [
             _names(found),
             _numbers("top score", [each.score for each in found], place),
@@ -54,7 +54,7 @@ def gate_lines(own: Configured, query: Query) -> Iterator[str]:
             _numbers("p cal", [each.prob for each in found], place),
             _numbers("tau neg", [each.tau_neg for each in found], place),
             _numbers("tau pos", [each.tau_pos for each in found], place),
-            Column(
+            TextColumn(
                 title="state",
                 cells=[outcome(each, place) for each in found],
                 has_words=True,
@@ -93,7 +93,7 @@ def fitting_lines(dataset: Dataset, gates: Mapping[str, FoldGate]) -> Iterator[s
         for text in (*_fitting(gate), *_choice(gate)):
             told.setdefault(text, []).append(one_line(gate.config))
     for text, configs in told.items():
-        yield from hanging("  ", f"{', '.join(configs)}: {text}")
+        yield from hanging_lines("  ", f"{', '.join(configs)}: {text}")
 
 
 def k_lines(
@@ -103,24 +103,26 @@ def k_lines(
     order = query.numbers
     for config, predictions in own:
         shown = shown_of(predictions, query.place) or ()
-        label = f"  {padded(word(config.name, NAME_WIDTH), NAME_WIDTH)}  "
+        label = f"  {padded(clip(config.name, NAME_WIDTH), NAME_WIDTH)}  "
         gamma = constants_of(config, settings, gates.get(config.name)).gamma
         why = _why(config, predictions, query, settings, gamma)
-        yield from hanging(label, f"K {len(shown)}: {why}")
+        yield from hanging_lines(label, f"K {len(shown)}: {why}")
         if shown:
-            yield from hanging(" " * taken(label), words(order[uid] for uid in shown))
+            yield from hanging_lines(
+                " " * display_width(label), joined_words(order[uid] for uid in shown)
+            )
 
 
-def _names(found: Sequence[Predictions]) -> Column:
+def _names(found: Sequence[Predictions]) -> TextColumn:
     """The configurations."""
-    cells = [word(each.config, NAME_WIDTH) for each in found]
-    return Column(title="configuration", cells=cells, has_words=True)
+    cells = [clip(each.config, NAME_WIDTH) for each in found]
+    return TextColumn(title="configuration", cells=cells, has_words=True)
 
 
-def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> Column:
+def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> TextColumn:
     """One query's number under each configuration."""
     own = (None if each is None else float(each[place]) for each in columns)
-    return Column(title=title, cells=[number(value, 5) for value in own])
+    return TextColumn(title=title, cells=[number(value, 5) for value in own])
 
 
 def _fitting(gate: FoldGate) -> Iterator[str]:
@@ -131,7 +133,7 @@ def _fitting(gate: FoldGate) -> Iterator[str]:
         fold = one_line(gate.fold)
         yield f"fold {fold} has no gate ({reason}); p is the model's own"
         return
-    fit, tune = (counted(gate.posts[part], "post") for part in ("fit", "tune"))
+    fit, tune = (plural(gate.posts[part], "post") for part in ("fit", "tune"))
     yield (
         f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
         f"set on {tune}"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.columns import (
-    NONE,
-    WIDTH,
-    Column,
-    cut,
-    number,
-    one_line,
-    table,
-    word,
-    words,
-)
 from jobs.evidence_retrieval.explain.decisions import outcome
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.sentences import k_of
 from jobs.evidence_retrieval.queries import Predictions
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    joined_words,
+    number,
+    one_line,
+    text_table,
+)
 
 CRITERION_WIDTH = 16
 
@@ -34,31 +34,33 @@ def overview_lines(
     yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
     yield f"pool       {first.standing}"
     columns = [
-        Column(
+        TextColumn(
             title="criterion",
-            cells=[word(each.criterion_id, CRITERION_WIDTH) for each in queries],
+            cells=[clip(each.criterion_id, CRITERION_WIDTH) for each in queries],
             has_words=True,
         )
     ]
     if predictions is not None:
         columns += _columns(queries, predictions)
     truths = [each.truth for each in queries]
-    columns.append(Column(title="gold", cells=truths, has_words=True))
-    yield from table(columns)
+    columns.append(TextColumn(title="gold", cells=truths, has_words=True))
+    yield from text_table(columns)
 
 
-def _columns(queries: Sequence[Query], predictions: Predictions) -> Iterator[Column]:
+def _columns(
+    queries: Sequence[Query], predictions: Predictions
+) -> Iterator[TextColumn]:
     places = [query.place for query in queries]
     p = predictions.prob if predictions.prob is not None else predictions.score
     title = "p" if predictions.prob is not None else "score"
     values = [None if p is None else float(p[place]) for place in places]
-    yield Column(title=title, cells=[number(value) for value in values])
+    yield TextColumn(title=title, cells=[number(value) for value in values])
     states = [outcome(predictions, place) for place in places]
-    yield Column(title="state", cells=states, has_words=True)
+    yield TextColumn(title="state", cells=states, has_words=True)
     ks = (k_of(predictions, place) for place in places)
-    yield Column(title="K", cells=[NONE if k is None else str(k) for k in ks])
+    yield TextColumn(title="K", cells=[NONE if k is None else str(k) for k in ks])
     cells = [_found(query, predictions) for query in queries]
-    yield Column(title="gold at", cells=cells)
+    yield TextColumn(title="gold at", cells=cells)
 
 
 def _found(query: Query, predictions: Predictions) -> str:
@@ -66,4 +68,4 @@ def _found(query: Query, predictions: Predictions) -> str:
     lists = predictions.lists.get(predictions.final)
     gold = frozenset(query.gold or ())
     listed = () if lists is None else lists[query.place]
-    return words(rank for rank, uid in enumerate(listed, start=1) if uid in gold)
+    return joined_words(rank for rank, uid in enumerate(listed, start=1) if uid in gold)

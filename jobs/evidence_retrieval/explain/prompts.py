@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.counted import counted
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.orders import LOCAL
 from jobs.evidence_retrieval.asking.plan import plan, wanted
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.explain.run import item
-from jobs.quoted import quoted
+from jobs.text import plural, quoted_lines
 from runner.job import Task, TaskSpec
 from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest
 from runner.money.tokens import prompt_tokens
@@ -46,20 +45,20 @@ def _lines(dataset: Dataset, spec: TaskSpec, task: Task) -> Iterator[str]:
         yield f"  {spec.stage:<10}  not asked: {spec.skip}"
         return
     request = asking.request(dataset, task)
-    tokens = counted(prompt_tokens(request), "token")
+    tokens = plural(prompt_tokens(request), "token")
     yield f"  {spec.stage:<10}  about {tokens}, {_extent(request)}"
     if isinstance(request, ChatRequest):
         for message in request.messages:
             yield f"    {message.role}"
-            yield from quoted(message.text)
+            yield from quoted_lines(message.text)
 
 
 def _extent(request: Request) -> str:
     match request:
         case ChatRequest():
-            return f"at most {counted(request.max_tokens, 'token')} for the reply"
+            return f"at most {plural(request.max_tokens, 'token')} for the reply"
         case EmbedRequest():
-            return f"{counted(len(request.texts), 'text')}: criteria, then sentences"
+            return f"{plural(len(request.texts), 'text')}: criteria, then sentences"
         case RerankRequest():
-            documents = counted(len(request.documents), "document")
+            documents = plural(len(request.documents), "document")
             return f"the criterion's text and {documents}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.columns import (
-    NONE,
-    WIDTH,
-    cut,
-    one_line,
-    word,
-    words,
-)
-from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
-from jobs.quoted import quoted
+from jobs.text import (
+    NONE,
+    WIDTH,
+    clip,
+    cut,
+    joined_words,
+    one_line,
+    plural,
+    quoted_lines,
+)
 
 FOLD_WIDTH = 20
 
@@ -69,8 +69,8 @@ class Query:
     @property
     def standing(self) -> str:
         """The size of the pool, and the fold."""
-        pool = "unknown" if self.pool == UNKNOWN else counted(self.pool, "sentence")
-        fold = NONE if self.fold is None else word(self.fold, FOLD_WIDTH)
+        pool = "unknown" if self.pool == UNKNOWN else plural(self.pool, "sentence")
+        fold = NONE if self.fold is None else clip(self.fold, FOLD_WIDTH)
         return f"{pool}, fold {fold}"
 
     @property
@@ -84,7 +84,7 @@ class Query:
             return "evidence, sentences unnamed"
         numbers = self.numbers
         named = [numbers.get(uid) or one_line(uid) for uid in self.gold]
-        return f"evidence in {counted(len(named), 'sentence')}: {words(named)}"
+        return f"evidence in {plural(len(named), 'sentence')}: {joined_words(named)}"
 
 
 def head(query: Query, title: str) -> Iterator[str]:
@@ -99,6 +99,6 @@ def head(query: Query, title: str) -> Iterator[str]:
     named = f"{one_line(query.criterion_id)}  {one_line(name)}"
     yield cut(f"criterion  {named}", WIDTH).rstrip()
     if query.criterion is not None:
-        yield from quoted(query.criterion.text)
+        yield from quoted_lines(query.criterion.text)
     yield f"pool       {query.standing}"
     yield cut(f"gold       {query.truth}", WIDTH)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from jobs.columns import WIDTH, cut, hanging, one_line, words
-from jobs.counted import counted
 from jobs.evidence_retrieval.asking import request as asking
 from jobs.evidence_retrieval.asking.listing import listing
 from jobs.evidence_retrieval.dataset import Dataset
@@ -19,7 +17,15 @@ from jobs.evidence_retrieval.parsing.values import (
     PostVectors,
 )
 from jobs.evidence_retrieval.reading import PARSERS
-from jobs.quoted import quoted
+from jobs.text import (
+    WIDTH,
+    cut,
+    hanging_lines,
+    joined_words,
+    one_line,
+    plural,
+    quoted_lines,
+)
 from runner.clients.wire_shared import skeleton
 from runner.job import Answer, Task
 from runner.messages import ParseFailure
@@ -45,11 +51,11 @@ def reply_lines(
         if answer.skip is None:
             yield f"    prompt  {prompt_hash(dataset, task)}"
         if answer.chat is not None:
-            yield from quoted(answer.chat.text)
+            yield from quoted_lines(answer.chat.text)
             if answer.chat.finish_reason != "stop":
                 yield f"    ended   {one_line(answer.chat.finish_reason)}"
         for label, line in _reading(dataset, query, answer):
-            yield from hanging(f"    {label:<6}  ", line)
+            yield from hanging_lines(f"    {label:<6}  ", line)
 
 
 def prompt_hash(dataset: Dataset, task: Task) -> str:
@@ -98,16 +104,16 @@ def _value(
             listed = listing(dataset, task)
             order = (listed.places[place] + 1 for place in parsed.places)
             window = f"window {listed.window + 1} of {len(listed.spans)}"
-            yield "read", f"{window}, best first: {words(order)}"
+            yield "read", f"{window}, best first: {joined_words(order)}"
             yield from _noted(parsed.noted)
         case PostVectors():
             n = len(parsed.criteria) + len(parsed.sentences)
             length = parsed.criteria.shape[1]
-            yield "read", f"{counted(n, 'vector')} of {counted(length, 'number')}"
+            yield "read", f"{plural(n, 'vector')} of {plural(length, 'number')}"
         case EndpointScores():
             there = sum(score is not None for score in parsed.scores)
-            pool = counted(len(parsed.scores), "sentence")
-            yield "read", f"{counted(there, 'score')} for {pool}"
+            pool = plural(len(parsed.scores), "sentence")
+            yield "read", f"{plural(there, 'score')} for {pool}"
             yield from _noted(parsed.noted)
         case _:
             raise AssertionError(parsed)

@@ -15,7 +15,7 @@ from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.queries import FoldGate, Predictions
 from jobs.evidence_retrieval.reading import STAGES
 from jobs.evidence_retrieval.sheet import sheet_of
-from jobs.some_answers import SomeAnswers
+from jobs.replies import AnswerSubset
 from runner.job import Answer, Answers, Task
 
 _ROLES = {stage.name: stage.role for stage in STAGES}
@@ -68,8 +68,8 @@ class Told:
         self._items = {item for each in queries for item in (each.key, each.post_id)}
 
     @cached_property
-    def _answers(self) -> SomeAnswers:
-        return SomeAnswers.where(self._every, lambda task: item(task) in self._items)
+    def _answers(self) -> AnswerSubset:
+        return AnswerSubset.where(self._every, lambda task: item(task) in self._items)
 
     @cached_property
     def outputs(self) -> Outputs:

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jobs.columns import word
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.queries import Queries
+from jobs.text import clip
 from runner.errors import UsageError
 
 SHOWN = 60
@@ -48,11 +48,11 @@ def selections(
 
 
 def _unknown(item: str, queries: Queries) -> str:
-    near = [word(name, SHOWN) for name in _near(item, queries)]
+    near = [clip(name, SHOWN) for name in _near(item, queries)]
     hint = "name a post by its id, or a query as post/criterion."
     if near:
         hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
-    return f"There is no post and no query {word(item, SHOWN)!r}; {hint}"
+    return f"There is no post and no query {clip(item, SHOWN)!r}; {hint}"
 
 
 def _near(item: str, queries: Queries) -> Iterator[str]:

@@ -6,18 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from jobs.columns import (
-    NONE,
-    WIDTH,
-    Column,
-    cut,
-    hanging,
-    number,
-    one_line,
-    table,
-    word,
-)
-from jobs.counted import counted
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.explain.query import Query
 from jobs.evidence_retrieval.pipeline import Config
@@ -26,6 +14,18 @@ from jobs.evidence_retrieval.predicting.outputs import Outputs
 from jobs.evidence_retrieval.predicting.pool import Pool
 from jobs.evidence_retrieval.predicting.steps import GRAPH, Steps, path
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    text_table,
+)
 
 NAME_WIDTH = 10
 UID_WIDTH = 24
@@ -39,7 +39,7 @@ Place = TypeVar("Place", int, str)
 class Stages:
     """Whatever gave the sentences of one query a score or a place."""
 
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TextColumn, ...] = ()
     notes: tuple[str, ...] = ()  #: what a reader must know of them
 
 
@@ -83,7 +83,7 @@ def given(predictions: Predictions, place: int, uids: Sequence[str]) -> Stages:
     for name, lists in predictions.lists.items():
         ranks = _ranks(lists[place])
         cells = [str(ranks.get(uid, NONE)) for uid in uids]
-        columns.append(Column(title=word(name, NAME_WIDTH), cells=cells))
+        columns.append(TextColumn(title=clip(name, NAME_WIDTH), cells=cells))
     return Stages(columns=tuple(columns))
 
 
@@ -113,18 +113,20 @@ def sentence_lines(
         return
     gold = frozenset(query.gold or ())
     marks = ["gold" if uid in gold else "" for uid in uids]
-    columns = [Column(title="gold", cells=marks), *stages.columns]
+    columns = [TextColumn(title="gold", cells=marks), *stages.columns]
     if shown is not None:
         seen = frozenset(shown)
         cells = ["yes" if uid in seen else "" for uid in uids]
-        columns.append(Column(title="shown", cells=cells))
+        columns.append(TextColumn(title="shown", cells=cells))
     if query.post is None:
         cells = [one_line(uid) for uid in uids]
-        yield from table([*columns, Column(title="uid", cells=cells, has_words=True)])
+        yield from text_table(
+            [*columns, TextColumn(title="uid", cells=cells, has_words=True)]
+        )
     else:
         yield from _with_texts(query.post, uids, columns)
     for note in stages.notes:
-        yield from hanging("  ", note)
+        yield from hanging_lines("  ", note)
 
 
 def k_of(predictions: Predictions, place: int) -> int | None:
@@ -145,46 +147,46 @@ def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
 
 
 def _with_texts(
-    post: Post, uids: Sequence[str], columns: Sequence[Column]
+    post: Post, uids: Sequence[str], columns: Sequence[TextColumn]
 ) -> Iterator[str]:
     """A table in which each row has its number before it and its text below."""
     own = {sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)}
     numbers = [str(own[uid][0]) if uid in own else NONE for uid in uids]
-    title, *rows = table([Column(title="n", cells=numbers), *columns])
+    title, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
     yield title
     for uid, row in zip(uids, rows, strict=True):
         yield row
         text = one_line(own[uid][1].text) if uid in own else "(not in the data)"
-        yield cut(f"      {word(uid, UID_WIDTH)} | {text}", WIDTH)
+        yield cut(f"      {clip(uid, UID_WIDTH)} | {text}", WIDTH)
 
 
-def _lexical(pool: Pool, query: Query) -> Column:
+def _lexical(pool: Pool, query: Query) -> TextColumn:
     scores = pool.lexical[:, pool.keys.index(query.key)].tolist()
-    return Column(title="bm25", cells=[number(score, 3) for score in scores])
+    return TextColumn(title="bm25", cells=[number(score, 3) for score in scores])
 
 
 def _answered(
     pool: Pool, steps: Steps, outputs: Outputs, model: str, column: int
-) -> Iterator[Column]:
+) -> Iterator[TextColumn]:
     """A column for each stage whose answer could be read."""
     key = pool.keys[column]
     assessed = steps.assessed[column]
     if assessed is not None:
         cells = [number(100 * own, 0) for own in assessed.relevance.tolist()]
-        yield Column(title="assess", cells=cells)
+        yield TextColumn(title="assess", cells=cells)
     orders = outputs.subjects[model].orders.get(key)
     if orders:
         merged = merged_order([orders[replicate] for replicate in sorted(orders)])
-        yield Column(title="llm", cells=_places(merged))
+        yield TextColumn(title="llm", cells=_places(merged))
     if pool.cosines is not None:
         cells = [number(own, 3) for own in pool.cosines.query[:, column].tolist()]
-        yield Column(title="cosine", cells=cells)
+        yield TextColumn(title="cosine", cells=cells)
     if key in outputs.endpoint:
         cells = [number(score, 3) for score in outputs.endpoint[key]]
-        yield Column(title="endpoint", cells=cells)
+        yield TextColumn(title="endpoint", cells=cells)
 
 
-def _steps(predictions: Predictions, query: Query) -> Iterator[Column]:
+def _steps(predictions: Predictions, query: Query) -> Iterator[TextColumn]:
     """Where each step put the sentences; the graph's own scores before its places."""
     uids = query.numbers
     for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
@@ -192,9 +194,9 @@ def _steps(predictions: Predictions, query: Query) -> Iterator[Column]:
         if name == GRAPH:
             along = predictions.scores[name][query.place].tolist()
             scores = dict(zip(listed, along, strict=True))
-            yield Column(title="graph", cells=[number(scores[uid]) for uid in uids])
+            yield TextColumn(title="graph", cells=[number(scores[uid]) for uid in uids])
         ranks = _ranks(listed)
-        yield Column(title=title, cells=[str(ranks[uid]) for uid in uids])
+        yield TextColumn(title=title, cells=[str(ranks[uid]) for uid in uids])
 
 
 def _places(order: Sequence[int]) -> list[str]:
@@ -209,7 +211,7 @@ def _ranks(order: Sequence[Place]) -> dict[Place, int]:
 
 def _stated(assessed: Assessed | None) -> Iterator[str]:
     if assessed is not None:
-        replies = counted(assessed.replicates, "reply", "replies")
+        replies = plural(assessed.replicates, "reply", "replies")
         yield f"assess: probability {number(assessed.probability)}, from {replies}"
 
 

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.columns import (
-    Column,
-    table,
-    word,
-)
 from jobs.evidence_retrieval.explain.decisions import state_of
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
 from jobs.metrics import assign
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import STATES
+from jobs.metrics.selective import STATES
+from jobs.text import TextColumn, clip, text_table
 
 NAME_WIDTH = 30
 
@@ -25,11 +21,11 @@ def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
     found = {name: value for name, value in _numbers(predictions, place) if value}
     found |= {"state": state_of(predictions, place)}
     found |= {"state by p and taus": _recomputed(predictions, place)}
-    titles = [word(name, NAME_WIDTH) for name in found]
-    yield from table(
+    titles = [clip(name, NAME_WIDTH) for name in found]
+    yield from text_table(
         [
-            Column(title="the files say", cells=titles, has_words=True),
-            Column(title="", cells=list(found.values()), has_words=True),
+            TextColumn(title="the files say", cells=titles, has_words=True),
+            TextColumn(title="", cells=list(found.values()), has_words=True),
         ]
     )
 

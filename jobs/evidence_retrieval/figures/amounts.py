@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from jobs.evidence_retrieval.figures.shown import Model, Shown
 from jobs.evidence_retrieval.measuring.curves import k_by_state as counted
 from jobs.evidence_retrieval.measuring.curves import states_by_fold
-from jobs.figures.models import SIDE_BY_SIDE
-from jobs.metrics.gate import STATES
+from jobs.figures import SIDE_BY_SIDE
+from jobs.metrics.selective import STATES
 from runner.scorecard import (
     Axis,
     Figure,

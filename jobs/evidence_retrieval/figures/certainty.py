@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from jobs.evidence_retrieval.figures.shown import Shown, numbers
 from jobs.evidence_retrieval.measuring.curves import bins, risk
-from jobs.figures.curves import thinned
-from jobs.figures.models import SIDE_BY_SIDE
-from jobs.figures.reliability import Stated, Words, panels
+from jobs.figures import (
+    SIDE_BY_SIDE,
+    ReliabilitySeries,
+    ReliabilityWords,
+    reliability_panels,
+    thinned_points,
+)
 from runner.scorecard import Axis, Figure, LineSeries, Panel
 
 
@@ -24,9 +28,12 @@ def reliability(shown: Shown) -> Figure | None:
         "Wilson intervals, which take queries as independent. Below: how many queries "
         f"are in each bin.{shown.rest}",
         columns=SIDE_BY_SIDE[len(found)],
-        panels=panels(
-            [Stated(name=m.name, series=m.series, bins=own) for m, own in found],
-            Words(
+        panels=reliability_panels(
+            [
+                ReliabilitySeries(name=m.name, series=m.series, bins=own)
+                for m, own in found
+            ],
+            ReliabilityWords(
                 share="share with evidence",
                 probability="probability of evidence",
                 counted="queries",
@@ -47,7 +54,7 @@ def risk_coverage(shown: Shown) -> Figure | None:
     lines, most = [], 0.0
     for model, own in found:
         most = max(most, float(own.risk.max()))
-        some = thinned(len(own.risk))
+        some = thinned_points(len(own.risk))
         area = model.column.by_path()["aurc"].value
         lines.append(
             LineSeries(

@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.figures.criteria import criteria
 from jobs.evidence_retrieval.figures.separation import separations
 from jobs.evidence_retrieval.figures.shown import shown
 from jobs.evidence_retrieval.measuring.results import Results
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from runner.scorecard import FailedFigure, Figure
 
 
@@ -36,4 +36,4 @@ class Gallery:
             states,
             ablation,
         )
-        return drawn(lambda: shown(self.results), draws)
+        return build_figures(lambda: shown(self.results), draws)

@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from jobs import figures
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
-from jobs.figures import models as figures
 from jobs.metrics.columns import Floats
 from runner.scorecard import Metric, Numbers, Points
 
-Model: TypeAlias = figures.Model[ModelResults]
+Model: TypeAlias = figures.ModelSeries[ModelResults]
 """One of the models that are shown."""
 
 
@@ -27,7 +27,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return figures.left_out(len(self.models), len(self.results.models))
+        return figures.left_out_note(len(self.models), len(self.results.models))
 
     @property
     def drawn(self) -> str:

@@ -21,9 +21,9 @@ from jobs.evidence_retrieval.queries import (
     UNSCORED,
     Predictions,
 )
+from jobs.inputs.rows import InputFindings
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import STATES, States
-from jobs.noticed import Noticed
+from jobs.metrics.selective import STATES, States
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Columns:
     given: Sequence[Given | None]
     y: Ints
 
-    def predictions(self, chosen: str | None, noticed: Noticed) -> Predictions:
+    def predictions(self, chosen: str | None, noticed: InputFindings) -> Predictions:
         """All of them, with the probability of the column that was *chosen*."""
         column = self._probability(chosen, noticed)
         prob = None if column is None else self._probs(column)
@@ -71,7 +71,7 @@ class Columns:
             dict.fromkeys(name for said in self.given if said for name in read(said))
         )
 
-    def _probability(self, chosen: str | None, noticed: Noticed) -> str | None:
+    def _probability(self, chosen: str | None, noticed: InputFindings) -> str | None:
         """The column to go by: the one that was asked for, else the best there is."""
         columns = self._names(lambda said: said.probs)
         best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
@@ -119,7 +119,7 @@ class Columns:
     def _k_under(self, name: str) -> Ints:
         return ints(None if np.isnan(k) else k for k in self._stated(name))
 
-    def _list(self, name: str, noticed: Noticed) -> list[tuple[str, ...]]:
+    def _list(self, name: str, noticed: InputFindings) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
         for said, y in zip(self.given, self.y, strict=True):
             own = None if said is None else said.lists.get(name)

@@ -38,9 +38,9 @@ from jobs.evidence_retrieval.importing.trec import (
     trec_fields,
 )
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
-from jobs.rows.files import csv_columns, holds_objects
-from jobs.rows.mapping import ColumnMap, column_map, found_words, is_field
+from jobs.inputs.column_map import ColumnMap, column_map, found_words, is_field
+from jobs.inputs.files import csv_columns, holds_objects
+from jobs.inputs.rows import InputFindings
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 
@@ -125,7 +125,11 @@ class _Named:
     model: str = ""  #: empty: the model of all files that name none
 
     def reading(
-        self, settings: Settings, owners: Owners, noticed: Noticed, columns: ColumnMap
+        self,
+        settings: Settings,
+        owners: Owners,
+        noticed: InputFindings,
+        columns: ColumnMap,
     ) -> Reading:
         source = Source(
             path=self.path,
@@ -172,7 +176,7 @@ class EvidenceRetrievalImporter:
                 "These formats have no replicates; leave --replicate out, or import "
                 "each as a run of its own."
             )
-        noticed = Noticed()
+        noticed = InputFindings()
         owners = Owners.of(settings)
         named = [*_by_settings(settings), *_by_place(files, form)]
         if not named:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import GAMMA_PREFIX, Given
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.rows.files import read_csv
+from jobs.inputs.files import read_csv
 
 _COLUMN = re.compile(re.escape(GAMMA_PREFIX) + r"[0-9]+(\.[0-9]+)?")
 

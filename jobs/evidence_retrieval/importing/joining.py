@@ -14,7 +14,7 @@ from typing import TypeAlias
 from jobs.evidence_retrieval.importing.given import SINGLE, Given, united
 from jobs.evidence_retrieval.importing.source import Part, Source
 from jobs.evidence_retrieval.inputs.criteria import natural_order
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from runner.errors import DatasetError
 
 Query: TypeAlias = tuple[str, str]
@@ -35,7 +35,7 @@ class Reading:
         return self.source.path.name
 
 
-def joined(readings: Sequence[Reading], noticed: Noticed) -> Iterator[Part]:
+def joined(readings: Sequence[Reading], noticed: InputFindings) -> Iterator[Part]:
     """Each query once, in the order of the first file, then of the others.
 
     Raises:
@@ -61,7 +61,7 @@ def joined(readings: Sequence[Reading], noticed: Noticed) -> Iterator[Part]:
 
 
 def _streamed(
-    parts: Iterator[Part], held: dict[Query, Part], noticed: Noticed
+    parts: Iterator[Part], held: dict[Query, Part], noticed: InputFindings
 ) -> Iterator[Part]:
     for part in parts:
         beside = held.pop(part.query, None)
@@ -106,7 +106,7 @@ class _Seen:
             return replace(part, truth=replace(truth, gold=()))
         return part
 
-    def compare_criteria(self, first: Reading, noticed: Noticed) -> None:
+    def compare_criteria(self, first: Reading, noticed: InputFindings) -> None:
         """All files should speak of the same criteria."""
         mine = self.criteria[first.name]
         for name, own in self.criteria.items():
@@ -122,7 +122,7 @@ class _Seen:
                 )
 
 
-def _both(part: Part, other: Part, noticed: Noticed) -> Part:
+def _both(part: Part, other: Part, noticed: InputFindings) -> Part:
     """What two files say: the same of what is true, not of what a model says."""
     _compare_truth(part, other, noticed)
     given = dict(part.given)
@@ -161,7 +161,7 @@ def _require_new(part: Part, mine: Given, other: Part, said: Given, model: str) 
         )
 
 
-def _compare_truth(part: Part, other: Part, noticed: Noticed) -> None:
+def _compare_truth(part: Part, other: Part, noticed: InputFindings) -> None:
     """Two files should say the same of what is true; else the first counts."""
     one, two = part.truth, other.truth
     gold = (one.gold, two.gold)

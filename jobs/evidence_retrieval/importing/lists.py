@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.rows.files import read_csv
+from jobs.inputs.files import read_csv
 
 JUDGED = "judged"
 """0 where nobody judged the query, so that a blank `gold_ids` says nothing."""

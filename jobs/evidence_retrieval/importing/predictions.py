@@ -16,9 +16,9 @@ from jobs.evidence_retrieval.importing.given import (
     united,
 )
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.metrics.gate import STATES
-from jobs.rows.files import read_csv
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputRow
+from jobs.metrics.selective import STATES
 from runner.errors import DatasetError
 
 LABEL = "has_evidence_gold"
@@ -116,7 +116,7 @@ class _Layout:
         return cls(own=own, further=further)
 
 
-def _truth(source: Source, row: Row, post: str, *, names_gold: bool) -> Truth:
+def _truth(source: Source, row: InputRow, post: str, *, names_gold: bool) -> Truth:
     gold = tuple(dict.fromkeys(source.sentences(row, GOLD, post)))
     y = _optional(row, LABEL, row.label)
     is_known = names_gold and (bool(gold) or y is not None)
@@ -128,7 +128,7 @@ def _truth(source: Source, row: Row, post: str, *, names_gold: bool) -> Truth:
     )
 
 
-def _given(row: Row, own: Sequence[str]) -> Given:
+def _given(row: InputRow, own: Sequence[str]) -> Given:
     tau_neg = _optional(row, "tau_neg", row.number)
     tau_pos = _optional(row, "tau_pos", row.number)
     if tau_neg is not None and tau_pos is not None and tau_neg > tau_pos:
@@ -145,5 +145,5 @@ def _given(row: Row, own: Sequence[str]) -> Given:
     )
 
 
-def _optional(row: Row, name: str, read: Callable[[str], Value]) -> Value | None:
+def _optional(row: InputRow, name: str, read: Callable[[str], Value]) -> Value | None:
     return read(name) if row.has(name) else None

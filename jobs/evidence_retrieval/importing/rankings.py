@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from jobs.evidence_retrieval.importing.given import Given
 from jobs.evidence_retrieval.importing.source import QUERY, Part, Source
-from jobs.rows.files import read_jsonl
+from jobs.inputs.files import read_jsonl
 
 LIST = "ranking"
 """What the list is called: such a file does not name the step that made it."""

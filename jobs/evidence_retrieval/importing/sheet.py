@@ -25,8 +25,8 @@ from jobs.evidence_retrieval.importing.given import (
 from jobs.evidence_retrieval.importing.leaks import given_leaks
 from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.evidence_retrieval.queries import Queries, Sheet
+from jobs.inputs.rows import InputFindings
 from jobs.metrics.columns import Ints
-from jobs.noticed import Noticed
 from runner.errors import DatasetError
 from runner.job import Answers, Task
 
@@ -38,7 +38,7 @@ def given_sheet(dataset: Dataset, answers: Answers) -> Sheet:
         DatasetError: the run has no probability in the column that `--prob` names.
     """
     said = _Said.of(dataset, answers).in_order(dataset)
-    noticed = Noticed()
+    noticed = InputFindings()
     if said.joined:
         noticed.add(
             "answers_joined",
@@ -138,7 +138,9 @@ def _criteria(queries: Iterable[tuple[str, str]], dataset: Dataset) -> list[str]
     return [*named, *(name for name in found if name not in named)]
 
 
-def _compare_criteria(dataset: Dataset, queries: Queries, noticed: Noticed) -> None:
+def _compare_criteria(
+    dataset: Dataset, queries: Queries, noticed: InputFindings
+) -> None:
     named = {criterion.id for criterion in dataset.criteria}
     if named and (odd := natural_order(named ^ set(queries.criteria))):
         noticed.add(

@@ -10,10 +10,9 @@ from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.inputs.judgements import owner_by_prefix
 from jobs.evidence_retrieval.inputs.posts import read_posts
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
-from jobs.rows.files import csv_columns
-from jobs.rows.mapping import ColumnMap
-from jobs.rows.row import Row
+from jobs.inputs.column_map import ColumnMap
+from jobs.inputs.files import csv_columns
+from jobs.inputs.rows import InputFindings, InputRow
 from runner.errors import DatasetError
 
 QUERY = ("post_id", "criterion_id")
@@ -51,7 +50,7 @@ class Owners:
         if settings.sentences is None:
             return cls()
         # what is noticed about that file is said by `load`
-        _, pools = read_posts(settings, Noticed())
+        _, pools = read_posts(settings, InputFindings())
         return cls(posts={uid: post for uid, (post, _) in pools.places.items()})
 
     def foreign(self, post: str, uids: Iterable[str]) -> str | None:
@@ -68,7 +67,7 @@ class Source:
     path: Path
     settings: Settings
     owners: Owners
-    noticed: Noticed
+    noticed: InputFindings
     model: str  #: whose predictions or rankings a file without names holds
     columns: ColumnMap = field(default_factory=dict)  #: fields by renamed columns
 
@@ -77,7 +76,7 @@ class Source:
         """The file's columns by the names used here."""
         return tuple(self.columns.get(name, name) for name in csv_columns(self.path))
 
-    def query(self, row: Row) -> tuple[str, str]:
+    def query(self, row: InputRow) -> tuple[str, str]:
         """The post and criterion that a row speaks of."""
         post, criterion = row.text("post_id"), row.text("criterion_id")
         if "/" in criterion:
@@ -87,7 +86,7 @@ class Source:
             )
         return post, criterion
 
-    def sentences(self, row: Row, name: str, post: str) -> tuple[str, ...]:
+    def sentences(self, row: InputRow, name: str, post: str) -> tuple[str, ...]:
         """A cell of sentence ids, each of which must belong to the row's post."""
         uids = row.texts(name)
         foreign = self.owners.foreign(post, uids)
@@ -95,7 +94,7 @@ class Source:
             raise row.error(f"{name} holds {self.why_foreign(foreign, post)}")
         return uids
 
-    def ranked(self, row: Row, name: str, post: str) -> tuple[str, ...]:
+    def ranked(self, row: InputRow, name: str, post: str) -> tuple[str, ...]:
         """A ranking: sentence ids, none of them twice."""
         uids = self.sentences(row, name, post)
         if len(set(uids)) < len(uids):
@@ -112,7 +111,7 @@ class Source:
             )
         return f"{uid!r}, no sentence of {post} in --sentences (correct the id)"
 
-    def parts(self, rows: Iterable[Row]) -> Iterator[tuple[Row, Part]]:
+    def parts(self, rows: Iterable[InputRow]) -> Iterator[tuple[InputRow, Part]]:
         """Each row with the query that it speaks of."""
         for row in rows:
             post, criterion = self.query(row)

@@ -12,7 +12,7 @@ from pathlib import Path
 from jobs.evidence_retrieval.importing.given import Given, Truth
 from jobs.evidence_retrieval.importing.rankings import LIST
 from jobs.evidence_retrieval.importing.source import Part, Source
-from jobs.metrics.trec import read_qrels, read_run
+from jobs.metrics.ranking import read_qrels, read_run
 from runner.errors import DatasetError
 
 QRELS_FIELDS, RUN_FIELDS = 4, 6

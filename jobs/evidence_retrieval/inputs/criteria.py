@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.dataset import Criterion
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv, read_json
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv, read_json
+from jobs.inputs.rows import InputFindings, InputRow
 from runner.errors import DatasetError
 
 ALIASES = {"id": "criterion_id", "description": "text"}
@@ -29,7 +28,7 @@ def natural_order(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_criteria(
-    path: Path, noticed: Noticed, *, allow_ragged: bool = False
+    path: Path, noticed: InputFindings, *, allow_ragged: bool = False
 ) -> tuple[Criterion, ...]:
     """The criteria in file order, which is the order of display.
 
@@ -70,7 +69,7 @@ def read_criteria(
     return tuple(criteria.values())
 
 
-def _json_rows(path: Path) -> Iterator[Row]:
+def _json_rows(path: Path) -> Iterator[InputRow]:
     """The entries of `{"criteria": [...]}`, numbered from 1 as lines are."""
     value = read_json(path)
     entries: Any = value.get("criteria") if isinstance(value, dict) else None
@@ -86,7 +85,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
                 "(write both)."
             )
         fields = {ALIASES.get(str(key), str(key)): entry[key] for key in entry}
-        yield Row(file=path.name, line=number, fields=fields, unit="criterion")
+        yield InputRow(file=path.name, line=number, fields=fields, unit="criterion")
 
 
 def _natural(id_: str) -> tuple[tuple[str, int], ...]:

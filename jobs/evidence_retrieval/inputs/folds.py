@@ -10,8 +10,8 @@ import numpy as np
 from jobs.evidence_retrieval.dataset import Dataset, Post
 from jobs.evidence_retrieval.inputs.criteria import natural_order
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
 from runner.errors import DatasetError
 
 
@@ -49,7 +49,7 @@ def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, 
 
 
 def read_folds(
-    settings: Settings, posts: tuple[Post, ...], noticed: Noticed
+    settings: Settings, posts: tuple[Post, ...], noticed: InputFindings
 ) -> Mapping[str, str] | None:
     """The folds that a file names, by post; None where no file is named.
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from jobs.evidence_retrieval.dataset import Criterion, Gold, Post
 from jobs.evidence_retrieval.inputs.posts import Pools
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings, InputRow
 
 NEEDED = ("post_id", "criterion", "groundtruth")
 OPTIONAL = ("sid", "sent_uid", "sentence")
@@ -30,7 +29,7 @@ class _Read:
     def all_criteria(self) -> set[str]:
         return {criterion for judged in self.criteria.values() for criterion in judged}
 
-    def add(self, row: Row, uid: str) -> None:
+    def add(self, row: InputRow, uid: str) -> None:
         post, criterion = row.text("post_id"), row.text("criterion")
         place = (post, criterion, uid)
         if place in self.lines:
@@ -51,7 +50,7 @@ def read_gold(
     posts: tuple[Post, ...],
     criteria: tuple[Criterion, ...],
     pools: Pools,
-    noticed: Noticed,
+    noticed: InputFindings,
 ) -> Gold | None:
     """The gold of the posts that are read; None where no file is named.
 
@@ -100,7 +99,7 @@ def owner_by_prefix(uid: str) -> str:
     return uid.rpartition("_")[0]
 
 
-def _sentence(row: Row, pools: Pools, noticed: Noticed) -> str:
+def _sentence(row: InputRow, pools: Pools, noticed: InputFindings) -> str:
     """The uid that a row judges, "" where it names no sentence."""
     post_id = row.text("post_id")
     pool = pools.posts.get(post_id)
@@ -151,7 +150,7 @@ def _notice(
     read: _Read,
     posts: Mapping[str, Post],
     criteria: set[str],
-    noticed: Noticed,
+    noticed: InputFindings,
 ) -> None:
     cases = (
         (

@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.evidence_retrieval.dataset import (
-    Criterion,
-    Dataset,
-    Gold,
-    Post,
-    query_key,
-)
+from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, query_key
 from jobs.evidence_retrieval.inputs.configs import read_configs
 from jobs.evidence_retrieval.inputs.criteria import read_criteria
 from jobs.evidence_retrieval.inputs.folds import assign_folds, read_folds
@@ -21,13 +15,14 @@ from jobs.evidence_retrieval.inputs.posts import read_posts
 from jobs.evidence_retrieval.inputs.stored import read_stored
 from jobs.evidence_retrieval.settings import Settings
 from jobs.evidence_retrieval.wording import WORDING
-from jobs.noticed import Noticed
-from jobs.sampling import draw, report
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
 if TYPE_CHECKING:
     from jobs.evidence_retrieval.gating.stored import StoredGate
+
 
 SAMPLE = WORDING.file.with_name("sample")
 
@@ -83,7 +78,7 @@ def load(settings: Settings) -> Dataset:
     Raises:
         DatasetError: an input is off; names file, line and column.
     """
-    noticed = Noticed()
+    noticed = InputFindings()
     configs = read_configs(settings)
     every_post, pools = read_posts(settings, noticed)
     criteria = (
@@ -102,7 +97,7 @@ def load(settings: Settings) -> Dataset:
         # of a sample they are kept: assigning its posts alone gives other folds
         folds = assigned if settings.limit else None
     posts = _sample(every_post, gold, folds, settings)
-    report(noticed, posts, every_post, "post", "fold")
+    report_sample(noticed, posts, every_post, "post", "fold")
     return Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
@@ -125,7 +120,7 @@ def _sample(
 ) -> tuple[Post, ...]:
     """The posts of a run: folds, and posts with evidence, keep their share."""
     positive = set() if gold is None else {post for post, _ in gold.evidence}
-    return draw(
+    return draw_sample(
         posts,
         settings.limit,
         key=lambda post: post.id,

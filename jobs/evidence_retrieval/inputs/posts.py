@@ -12,9 +12,8 @@ from pathlib import Path
 from jobs.evidence_retrieval.dataset import Post, Sentence
 from jobs.evidence_retrieval.inputs.sentences import spans
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv, read_jsonl
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv, read_jsonl
+from jobs.inputs.rows import InputFindings, InputRow
 from runner.errors import DatasetError
 
 POST_COLUMNS = ("post_id", "text")
@@ -31,7 +30,9 @@ class Pools:
     are_read: bool  #: from a file of sentences, so that no other sentence exists
 
 
-def read_posts(settings: Settings, noticed: Noticed) -> tuple[tuple[Post, ...], Pools]:
+def read_posts(
+    settings: Settings, noticed: InputFindings
+) -> tuple[tuple[Post, ...], Pools]:
     """The posts to read in file order, and every pool.
 
     Raises:
@@ -73,7 +74,7 @@ def read_posts(settings: Settings, noticed: Noticed) -> tuple[tuple[Post, ...], 
     return chosen, pools
 
 
-def read_texts(settings: Settings, noticed: Noticed) -> dict[str, str]:
+def read_texts(settings: Settings, noticed: InputFindings) -> dict[str, str]:
     """The posts' texts by id, in file order; none where no file of posts is named.
 
     Raises:
@@ -104,7 +105,7 @@ def cut(post_id: str, text: str) -> tuple[Sentence, ...]:
     )
 
 
-def _read_pools(path: Path, noticed: Noticed) -> dict[str, Post]:
+def _read_pools(path: Path, noticed: InputFindings) -> dict[str, Post]:
     pools: dict[str, dict[int, Sentence]] = {}
     uids: dict[str, int] = {}
     for row in read_jsonl(path, SENTENCE_KEYS, OFFSET_KEYS, noticed=noticed):
@@ -133,7 +134,7 @@ def _in_order(post_id: str, pool: Mapping[int, Sentence]) -> Post:
     return Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
 
 
-def _once(row: Row, what: str, lines: dict[str, int], id_: str) -> None:
+def _once(row: InputRow, what: str, lines: dict[str, int], id_: str) -> None:
     """Refuse what a file has twice."""
     if id_ in lines:
         raise row.error(f"{what} stands on line {lines[id_]} already (remove one)")
@@ -141,7 +142,10 @@ def _once(row: Row, what: str, lines: dict[str, int], id_: str) -> None:
 
 
 def _compare(
-    path: Path, texts: Mapping[str, str], posts: Mapping[str, Post], noticed: Noticed
+    path: Path,
+    texts: Mapping[str, str],
+    posts: Mapping[str, Post],
+    noticed: InputFindings,
 ) -> None:
     for post_id, post in posts.items():
         if post_id not in texts:

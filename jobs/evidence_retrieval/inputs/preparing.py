@@ -12,13 +12,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
-from jobs.counted import counted
 from jobs.evidence_retrieval.inputs.folds import FoldSize, assign_folds, fold_sizes
 from jobs.evidence_retrieval.inputs.load import load
 from jobs.evidence_retrieval.inputs.posts import cut, read_texts
 from jobs.evidence_retrieval.inputs.sentences import spans
 from jobs.evidence_retrieval.settings import Settings
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
+from jobs.text import plural
 from runner.errors import UsageError
 from runner.job import Prepared
 
@@ -40,7 +40,7 @@ def sentences(settings: Settings) -> Made:
     """
     if settings.posts is None:
         raise UsageError("Name the posts to cut with --posts.")
-    texts = read_texts(settings, Noticed())
+    texts = read_texts(settings, InputFindings())
     pools = [_pool(post_id, text) for post_id, text in texts.items()]
     n, empty = sum(map(len, pools)), pools.count(())
     return Made(
@@ -103,9 +103,9 @@ def _csv_line(row: tuple[str, str]) -> str:
 
 def _said(size: FoldSize) -> str:
     """How large a fold is; queries are known where criteria are named."""
-    parts = [counted(size.posts, "post")]
+    parts = [plural(size.posts, "post")]
     if size.queries:
-        parts.append(counted(size.queries, "query", "queries"))
+        parts.append(plural(size.queries, "query", "queries"))
     if size.positives is not None:
         parts.append(f"{size.positives:,} positive")
     return f"fold {size.fold}: {', '.join(parts)}"

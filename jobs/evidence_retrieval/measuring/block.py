@@ -24,7 +24,7 @@ from jobs.evidence_retrieval.queries import (
 )
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import States, assign
+from jobs.metrics.selective import States, assign
 
 STATED = "as the file says"
 

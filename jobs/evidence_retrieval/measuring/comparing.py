@@ -14,24 +14,18 @@ from functools import partial
 
 import numpy as np
 
-from jobs.comparison.difference import p_values
-from jobs.comparison.pairing import Paired, pair
-from jobs.comparison.verdict import Verdict
+from jobs.comparison.difference import SideVerdict, p_values
+from jobs.comparison.pairing import PairedItems, pair_items
 from jobs.evidence_retrieval.measuring.block import Block, Gated
 from jobs.evidence_retrieval.measuring.drawing import Draws
-from jobs.evidence_retrieval.measuring.measure import (
-    Measure,
-    Quotient,
-    Sampled,
-)
+from jobs.evidence_retrieval.measuring.measure import Measure, Quotient, Sampled
 from jobs.evidence_retrieval.measuring.reading import ranking
 from jobs.evidence_retrieval.measuring.sections import measures
 from jobs.evidence_retrieval.queries import Queries
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.aggregate import mean
 from jobs.metrics.agreement import agreement
 from jobs.metrics.classification import at_threshold
-from jobs.metrics.columns import Ints
+from jobs.metrics.columns import Ints, mean
 from jobs.metrics.intervals import Interval, round12
 from jobs.metrics.significance import holm
 from runner.scorecard import ItemValues
@@ -72,10 +66,10 @@ class Gap:
     p_holm: float | None = None
     test: str = ""
     note: str = ""
-    verdict: Verdict = "undecided"  #: on the left side
+    verdict: SideVerdict = "undecided"  #: on the left side
     clusters: int = 0  #: posts that the compared queries are part of
     pair: tuple[Sampled, Sampled] | None = field(default=None, repr=False)
-    paired: Paired | None = field(default=None, repr=False)
+    paired: PairedItems | None = field(default=None, repr=False)
     """Right and left query by query; None: there is no test."""
 
     @property
@@ -172,10 +166,10 @@ def gap(
     )
 
 
-def _paired(queries: Queries, left: Quotient, right: Quotient) -> Paired:
+def _paired(queries: Queries, left: Quotient, right: Quotient) -> PairedItems:
     """Two sums over queries, by query."""
     # a comparison is B minus A
-    return pair(_items(queries, right), _items(queries, left))
+    return pair_items(_items(queries, right), _items(queries, left))
 
 
 def _items(queries: Queries, side: Quotient) -> ItemValues:
@@ -285,7 +279,8 @@ def with_areas(found: Gap, left: Block, right: Block) -> Gap:
     if not np.array_equal(left.gated.rows, right.gated.rows):
         return found
     return replace(
-        found, paired=pair(_scores(right, found.metric), _scores(left, found.metric))
+        found,
+        paired=pair_items(_scores(right, found.metric), _scores(left, found.metric)),
     )
 
 

@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.measuring.drawing import Draws, metric
 from jobs.evidence_retrieval.measuring.measure import Measure
 from jobs.evidence_retrieval.measuring.reading import ranking
 from jobs.evidence_retrieval.measuring.sections import measures
-from jobs.metrics.aggregate import aggregate
+from jobs.metrics.columns import aggregate
 from jobs.metrics.intervals import without_interval
 from runner.scorecard import Metric
 

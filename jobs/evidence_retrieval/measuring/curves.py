@@ -15,14 +15,13 @@ from jobs.evidence_retrieval.measuring.drawing import Draws
 from jobs.evidence_retrieval.measuring.gate import closed_edge
 from jobs.evidence_retrieval.measuring.sections import fold_masks
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.figures.curves import thinned
+from jobs.figures import thinned_points
 from jobs.metrics import calibration, selective
+from jobs.metrics.areas import tpr_of
 from jobs.metrics.calibration import Bin
 from jobs.metrics.classification import at_threshold, confusion, curve, rates
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import NEG, POS, STATES
-from jobs.metrics.resampled import tpr_of
-from jobs.metrics.selective import RiskCoverage
+from jobs.metrics.selective import NEG, POS, STATES, RiskCoverage
 
 BAND_POINTS = 101
 
@@ -65,8 +64,10 @@ def separation(block: Block, draws: Draws) -> Separation | None:
     if gated is None or not 0 < gated.y.sum() < len(gated.y):
         return None
     points = curve(gated.y, gated.p)
-    some = thinned(len(points.tp))
-    below = thinned(len(points.tp) - 1) + 1  # at the start precision is undefined
+    some = thinned_points(len(points.tp))
+    below = (
+        thinned_points(len(points.tp) - 1) + 1
+    )  # at the start precision is undefined
     return Separation(
         fpr=points.fpr[some],
         tpr=points.tpr[some],

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jobs.comparison.in_run import rule
+from jobs.comparison.models import verdict_rule
 from jobs.evidence_retrieval.measuring.measure import (
     Clusters,
     Measure,
@@ -21,18 +21,10 @@ from jobs.evidence_retrieval.measuring.measure import (
 )
 from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics import drawn
+from jobs.metrics import resampling
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.intervals import (
-    Counts,
-    Difference,
-    Interval,
-    Ratio,
-    Resamples,
-    Statistic,
-    round12,
-    with_interval,
-)
+from jobs.metrics.intervals import Interval, Resamples, round12, with_interval
+from jobs.metrics.resampling import Counts, Ratio, ResampledDifference, Statistic
 from runner.scorecard import Metric
 
 MOST_ROWS = 200_000
@@ -49,7 +41,7 @@ class Draws:
         of_post = np.array([place.get(post, UNKNOWN) for post in queries.posts])
         self._settings = settings
         self.seed = settings.boot_seed
-        self.rule = rule(settings)
+        self.rule = verdict_rule(settings)
         self._judged = judged
         self._size = len(queries)
         self._clusters: Clusters = of_post[queries.post].astype(np.intp)
@@ -121,7 +113,7 @@ class Draws:
         for i, (left, right) in enumerate(pairs):
             if isinstance(left, Quotient) and isinstance(right, Quotient):
                 both = (by_cluster.ratio(left), by_cluster.ratio(right))
-                ratios.append((i, Difference(*both)))
+                ratios.append((i, ResampledDifference(*both)))
             else:
                 others.append((i, self._gap(left, right)))
         for (i, _), interval in zip(
@@ -134,7 +126,7 @@ class Draws:
             found[i] = interval
         return [interval for interval in found if interval is not None]
 
-    def _gap(self, left: Sampled, right: Sampled) -> drawn.Redrawn:
+    def _gap(self, left: Sampled, right: Sampled) -> resampling.ResampledStatistic:
         if not isinstance(left, Redrawn) or not isinstance(right, Redrawn):
             raise TypeError("A sum over rows and a curve have no difference.")
         return left.make(self._clusters).minus(right.make(self._clusters))
@@ -148,7 +140,7 @@ def _intervals(
 ) -> list[Interval | None]:
     """Sums in one pass over the replicates, curves in another."""
     sums: list[tuple[int, Statistic]] = []
-    curves: list[tuple[int, drawn.Redrawn]] = []
+    curves: list[tuple[int, resampling.ResampledStatistic]] = []
     by_cluster = _Sums(clusters, size)
     for i, each in enumerate(sampled):
         if isinstance(each, Quotient):

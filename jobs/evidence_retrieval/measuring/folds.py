@@ -13,7 +13,7 @@ from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.drawing import metric
 from jobs.evidence_retrieval.measuring.measure import Measure
 from jobs.evidence_retrieval.measuring.sections import fold_masks, measures
-from jobs.metrics.aggregate import Aggregate, aggregate
+from jobs.metrics.columns import Aggregate, aggregate
 from runner.scorecard import Metric
 
 ByFold: TypeAlias = Mapping[str, Mapping[str, Measure]]

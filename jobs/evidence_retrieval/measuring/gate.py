@@ -18,7 +18,8 @@ from jobs.evidence_retrieval.measuring.measure import (
     empty_rate,
 )
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics import drawn
+from jobs.metrics import resampling
+from jobs.metrics.areas import auprc_of, auroc_of, delong, ece_of
 from jobs.metrics.calibration import (
     Closed,
     brier,
@@ -39,13 +40,10 @@ from jobs.metrics.classification import (
     tpr_at_fpr,
 )
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.delong import delong
-from jobs.metrics.gate import NEG, POS
 from jobs.metrics.intervals import wilson
-from jobs.metrics.resampled import auprc_of, auroc_of, ece_of
-from jobs.metrics.selective import aurc, excess_aurc
+from jobs.metrics.selective import NEG, POS, aurc, excess_aurc
 
-Area: TypeAlias = Callable[[Bools, Floats, Clusters], drawn.Redrawn]
+Area: TypeAlias = Callable[[Bools, Floats, Clusters], resampling.ResampledStatistic]
 
 INDEPENDENT = "assumes independent queries"
 
@@ -94,7 +92,9 @@ def separation(gated: Gated, settings: Settings) -> Iterator[Measure]:
     yield from _at_targets(gated, settings)
 
 
-def _redrawn(make: Area, gated: Gated, cluster: Clusters) -> drawn.Redrawn:
+def _redrawn(
+    make: Area, gated: Gated, cluster: Clusters
+) -> resampling.ResampledStatistic:
     return make(gated.y, gated.p, cluster[gated.rows])
 
 
@@ -255,7 +255,9 @@ def calibration(gated: Gated, settings: Settings) -> Iterator[Measure]:
     yield measure("excess_aurc", excess, f"excess_aurc@1({how})")
 
 
-def _redrawn_ece(gated: Gated, settings: Settings, cluster: Clusters) -> drawn.Redrawn:
+def _redrawn_ece(
+    gated: Gated, settings: Settings, cluster: Clusters
+) -> resampling.ResampledStatistic:
     closed = closed_edge(settings)
     return ece_of(
         gated.y,

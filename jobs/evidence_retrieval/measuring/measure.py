@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics import drawn
-from jobs.metrics.adjusted import SHARE, Range
+from jobs.metrics import resampling
 from jobs.metrics.columns import Bools, Floats, Ints
 from jobs.metrics.intervals import Interval
+from jobs.metrics.resampling import SHARE, Range
 
 ALL, POSITIVE = "scored", "has_evidence"
 """Subsets: judged queries with a probability, and queries with evidence."""
@@ -39,7 +39,7 @@ class Quotient:
 class Redrawn:
     """A statistic that is no ratio of sums, such as an area under a curve."""
 
-    make: Callable[[Clusters], drawn.Redrawn]
+    make: Callable[[Clusters], resampling.ResampledStatistic]
 
 
 Sampled: TypeAlias = Quotient | Redrawn

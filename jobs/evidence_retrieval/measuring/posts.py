@@ -10,10 +10,9 @@ import numpy as np
 from jobs.evidence_retrieval.measuring.block import Block
 from jobs.evidence_retrieval.measuring.measure import Measure, count
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.classification import at_threshold
+from jobs.metrics.classification import at_threshold, multilabel
 from jobs.metrics.columns import Bools, Ints
-from jobs.metrics.gate import NEG
-from jobs.metrics.multilabel import multilabel
+from jobs.metrics.selective import NEG
 
 FIGURES = (
     "exact_match",

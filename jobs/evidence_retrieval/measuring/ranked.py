@@ -15,7 +15,7 @@ import numpy as np
 from jobs.evidence_retrieval.queries import SCORED, Predictions, Queries
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.ranking import Hits, Rules, evaluate, hits
+from jobs.metrics.ranking import RankedHits, RankingRules, evaluate, hits
 
 CHUNK = 50_000
 """Queries whose lists are compared at a time."""
@@ -31,7 +31,7 @@ class Ranked:
     rows: Ints
     values: Mapping[str, Floats]  #: by measure; every value is defined
     absent: Ints  #: gold sentences that the list has not
-    rules: Rules
+    rules: RankingRules
 
     def within(self, mask: Bools) -> Ranked:
         """Those of *mask*."""
@@ -40,9 +40,9 @@ class Ranked:
         return replace(self, rows=self.rows[at], values=values, absent=self.absent[at])
 
 
-def rules_of(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> RankingRules:
     """The rules of ranking; a positive whose gold is not listed anywhere counts 0."""
-    return Rules(empty="zero", ap_over=settings.ap_denominator)
+    return RankingRules(empty="zero", ap_over=settings.ap_denominator)
 
 
 def measure_names(settings: Settings) -> list[str]:
@@ -80,7 +80,7 @@ def read_lists(
 
 def compared(
     gold: Sequence[tuple[str, ...]], ranked: Sequence[Sequence[str]], rows: Ints
-) -> Iterator[Hits]:
+) -> Iterator[RankedHits]:
     """The lists of some queries against their gold, a chunk at a time."""
     for start in range(0, len(rows), CHUNK):
         places = rows[start : start + CHUNK].tolist()
@@ -106,7 +106,7 @@ def ranked_rows(
     )
 
 
-def _measured(found: Hits, settings: Settings) -> dict[str, Floats]:
+def _measured(found: RankedHits, settings: Settings) -> dict[str, Floats]:
     """The measures that are kept; the pool's recall is that at the list's end."""
     end = max(1, found.gains.shape[1])
     values = evaluate(found, (*settings.k_values, end), rules_of(settings))

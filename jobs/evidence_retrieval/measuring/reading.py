@@ -19,11 +19,10 @@ from jobs.evidence_retrieval.measuring.measure import (
 from jobs.evidence_retrieval.measuring.ranked import Ranked
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.adjusted import NOT_NEGATIVE, PER_THOUSAND
-from jobs.metrics.aggregate import aggregate, mean, quantiles, ratio
-from jobs.metrics.columns import Bools, Floats, Ints
-from jobs.metrics.gate import NEG, POS, STATES, UNCERTAIN, gate_metrics
+from jobs.metrics.columns import Bools, Floats, Ints, aggregate, mean, quantiles, ratio
 from jobs.metrics.intervals import wilson
+from jobs.metrics.resampling import NOT_NEGATIVE, PER_THOUSAND
+from jobs.metrics.selective import NEG, POS, STATES, UNCERTAIN, gate_metrics
 
 AS_GIVEN = "as given in the file; not recomputable"
 

@@ -25,18 +25,14 @@ from jobs.evidence_retrieval.measuring.folds import (
 )
 from jobs.evidence_retrieval.measuring.measure import Measure, count
 from jobs.evidence_retrieval.measuring.posts import by_post
-from jobs.evidence_retrieval.measuring.reading import (
-    over_all_queries,
-    ranking,
-    spreads,
-)
+from jobs.evidence_retrieval.measuring.reading import over_all_queries, ranking, spreads
 from jobs.evidence_retrieval.measuring.sections import measures, not_available
 from jobs.evidence_retrieval.measuring.sweep import sweep
 from jobs.evidence_retrieval.measuring.targets import held_against
 from jobs.evidence_retrieval.measuring.unscored import unscored
 from jobs.evidence_retrieval.queries import SCORED, Sheet
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.aggregate import ratio
+from jobs.metrics.columns import ratio
 from runner.scorecard import Metric
 
 

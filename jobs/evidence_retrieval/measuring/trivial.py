@@ -8,16 +8,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from jobs.baselines import Baseline
 from jobs.evidence_retrieval.measuring.results import ModelResults
 from jobs.evidence_retrieval.queries import UNKNOWN
-from jobs.metrics.aggregate import mean, ratio
+from jobs.measures import TrivialBaseline
+from jobs.metrics.columns import mean, ratio
 
 CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
 LOWER = frozenset({"brier"})
 
 
-def trivial(own: ModelResults) -> Iterator[Baseline]:
+def trivial(own: ModelResults) -> Iterator[TrivialBaseline]:
     """Baselines of separation and alerts, then of the final list."""
     block = own.block
     if block.gated is not None:
@@ -25,7 +25,7 @@ def trivial(own: ModelResults) -> Iterator[Baseline]:
     if block.stated is not None:
         stated = block.stated
         n, positives = len(stated.y), int(stated.y.sum())
-        yield Baseline(
+        yield TrivialBaseline(
             of="alert_precision",
             key="random",
             name=CHANCE,
@@ -42,7 +42,7 @@ def trivial(own: ModelResults) -> Iterator[Baseline]:
         ]
         sizes = [(n, gold) for n, gold in sizes if 0 < gold <= n]
         for path, expected in _ORDERED.items():
-            yield Baseline(
+            yield TrivialBaseline(
                 of=path,
                 key="random",
                 name=ORDER,
@@ -52,7 +52,7 @@ def trivial(own: ModelResults) -> Iterator[Baseline]:
             )
 
 
-def _of_gate(positives: int, n: int) -> Iterator[Baseline]:
+def _of_gate(positives: int, n: int) -> Iterator[TrivialBaseline]:
     share = ratio(positives, n)
     if share is None:
         return
@@ -61,7 +61,7 @@ def _of_gate(positives: int, n: int) -> Iterator[Baseline]:
         ("auprc", share, "queries with evidence / queries"),
         ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
     ):
-        yield Baseline(
+        yield TrivialBaseline(
             of=path,
             key="random",
             name=CHANCE,

@@ -14,7 +14,7 @@ from jobs.evidence_retrieval.parsing.numbers import (
 )
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
-from jobs.json_scan import Object
+from jobs.replies import Object
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from jobs.json_scan import Object, objects, whole_object
+from jobs.replies import Object, objects, whole_object
 from runner.messages import ParseFailure, Reply
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)

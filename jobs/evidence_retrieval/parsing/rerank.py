@@ -10,7 +10,7 @@ from jobs.evidence_retrieval.parsing.lists import entries
 from jobs.evidence_retrieval.parsing.numbers import read_place
 from jobs.evidence_retrieval.parsing.objects import first_object, unread
 from jobs.evidence_retrieval.parsing.values import Ordering
-from jobs.json_scan import arrays
+from jobs.replies import arrays
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jobs.cosines import Floats
+from jobs.lexical import Floats
 from runner.messages import ParseFailure
 
 

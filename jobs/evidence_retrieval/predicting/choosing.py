@@ -23,7 +23,7 @@ from jobs.evidence_retrieval.queries import UNKNOWN, Queries
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import assign, evaluate, hits, mean, round12, select
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import States
+from jobs.metrics.selective import States
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

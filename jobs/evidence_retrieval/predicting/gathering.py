@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.cosines import cosines
 from jobs.evidence_retrieval.asking.listing import final_order
 from jobs.evidence_retrieval.asking.plan import plan
 from jobs.evidence_retrieval.asking.request import assessed
@@ -27,6 +26,7 @@ from jobs.evidence_retrieval.parsing.values import (
 from jobs.evidence_retrieval.predicting.outputs import Cosines, Outputs, SubjectOutputs
 from jobs.evidence_retrieval.reading import PARSERS, STAGES
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
+from jobs.lexical import cosines
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure
 

@@ -26,7 +26,7 @@ from jobs.evidence_retrieval.queries import (
 from jobs.evidence_retrieval.settings import Settings
 from jobs.metrics import assign
 from jobs.metrics.columns import Floats
-from jobs.metrics.gate import States
+from jobs.metrics.selective import States
 
 FALLEN_BACK = "ranked_by_stage_before"
 """Count of queries whose ranking is not that of the stage that should have made it."""

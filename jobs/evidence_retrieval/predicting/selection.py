@@ -17,7 +17,7 @@ from jobs.evidence_retrieval.stages.dynamic_k import (
     selected_k,
 )
 from jobs.metrics.columns import Floats, Ints
-from jobs.metrics.gate import STATES, States
+from jobs.metrics.selective import STATES, States
 
 MASS = "mass"
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.evidence_retrieval.verification.verification import Comparison, Verification
-from jobs.rows.mapping import ColumnMap, column_map, near_words
+from jobs.inputs.column_map import ColumnMap, column_map, near_words
 from runner.scorecard import Finding, Metric
 
 _PLACE = re.compile(r"\[[0-9]+\]")

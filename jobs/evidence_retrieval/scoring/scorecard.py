@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from jobs.baselines import beside
 from jobs.evidence_retrieval.artifacts.checks import checks_table
 from jobs.evidence_retrieval.artifacts.documents import documents
 from jobs.evidence_retrieval.artifacts.long import LongFiles
@@ -26,6 +25,7 @@ from jobs.evidence_retrieval.scoring.verdicts import Verdicts
 from jobs.evidence_retrieval.settings import INPUTS
 from jobs.evidence_retrieval.sheet import sheet_of
 from jobs.evidence_retrieval.summary.terminal import run_text
+from jobs.measures import add_baselines
 from runner.job import Answers
 from runner.scorecard import Artifact, Detail, Scorecard, Verdict
 
@@ -105,7 +105,7 @@ def score(
     )
     checks = checked(card, results, dataset.stored)
     own = {model: [*trivial(each)] for model, each in results.models.items()}
-    return beside(checks, own, MEASURES)
+    return add_baselines(checks, own, MEASURES)
 
 
 def _headline(results: Results) -> str:

@@ -25,7 +25,7 @@ from jobs.evidence_retrieval.parsing.values import (
 from jobs.evidence_retrieval.predicting.gathering import Planned
 from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries, Sheet
 from jobs.evidence_retrieval.reading import PARSERS
-from jobs.metrics.gate import STATES
+from jobs.metrics.selective import STATES
 from runner.job import Answer, Answers, Task
 from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import Verdict

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jobs.bm25 import Idf
 from jobs.evidence_retrieval.stages.ordering import DECIMALS
+from jobs.lexical import Idf, tokens
 from jobs.metrics.columns import Floats
-from jobs.tokens import tokens
 
 
 def lexical_likeness(pool: Sequence[str]) -> Floats:

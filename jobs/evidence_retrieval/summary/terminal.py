@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.counted import counted
 from jobs.evidence_retrieval.measuring.comparing import Gap
 from jobs.evidence_retrieval.measuring.results import ModelResults, Results
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
-from jobs.metrics.gate import STATES
-from jobs.sampling import sampled
+from jobs.inputs.sampling import sample_sentences
+from jobs.metrics.selective import STATES
+from jobs.text import plural
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -47,7 +47,7 @@ SUBSETS = {"scored": "all", "has_evidence": "evidence"}
 
 def run_text(results: Results, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
-    lines = [*sampled(findings)]
+    lines = [*sample_sentences(findings)]
     for model, own in results.models.items():
         lines += [*_model(results, model, own), ""]
     lines += _gaps(results)
@@ -77,9 +77,9 @@ def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
     positive = int((queries.y == 1).sum())
     share = f" ({positive / judged:.2%})" if judged else ""
     yield (
-        f"{counted(len(queries), 'query', 'queries')}  "
-        f"{counted(len(queries.posts), 'post')}  "
-        f"{counted(len(queries.criteria), 'criterion', 'criteria')}  "
+        f"{plural(len(queries), 'query', 'queries')}  "
+        f"{plural(len(queries.posts), 'post')}  "
+        f"{plural(len(queries.criteria), 'criterion', 'criteria')}  "
         f"{positive:,} positive{share}"
     )
     counts = [
@@ -98,7 +98,7 @@ def _table(
     own: ModelResults, known: Mapping[str, Metric], *, level: float
 ) -> Iterator[str]:
     folds = len(own.folds)
-    spread = f"mean +- std ({counted(folds, 'fold')})"
+    spread = f"mean +- std ({plural(folds, 'fold')})"
     head = ["metric", "value", spread, f"{100 * level:g}% CI (posts)", "subset"]
     head.append("target")
     rows = [head]
@@ -196,6 +196,6 @@ def _counts(results: Results, findings: Sequence[Finding]) -> str:
         f"  {name} {number:,}" for name, number in sheet.sizes.items() if number
     )
     return (
-        f"findings  {counted(errors, 'error')}  {counted(warnings, 'warning')}    "
+        f"findings  {plural(errors, 'error')}  {plural(warnings, 'warning')}    "
         f"leakage  {leakage}{sizes}"
     )

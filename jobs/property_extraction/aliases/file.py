@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jobs.json_lines import kind_of
-from jobs.noticed import Noticed
+from jobs.inputs.files import read_csv, read_json, read_text
+from jobs.inputs.rows import InputFindings, InputRow, kind_of
 from jobs.property_extraction.aliases.alias_set import (
     SOURCES,
     STATUSES,
@@ -24,8 +24,6 @@ from jobs.property_extraction.aliases.alias_set import (
     Origin,
     Source,
 )
-from jobs.rows.files import read_csv, read_json, read_text
-from jobs.rows.row import Row
 from runner.errors import DatasetError
 from runner.score.render import as_meant, csv_lines
 
@@ -95,14 +93,14 @@ def _of_csv(path: Path) -> AliasFile:
         path,
         _NEEDED,
         optional,
-        noticed=Noticed(),
+        noticed=InputFindings(),
         unit="row",
         cure="an alias acts only where somebody wrote that it is accepted",
     )
     return _made(path, map(_meant, rows), "human")
 
 
-def _meant(row: Row) -> Row:
+def _meant(row: InputRow) -> InputRow:
     cells = {name: cell and as_meant(cell) for name, cell in row.fields.items()}
     return replace(row, fields=cells)
 
@@ -113,7 +111,7 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
         raise DatasetError(
             f"{path.name}: schema is {schema!r} ({SCHEMA!r} is expected)."
         )
-    whole = Row(file=path.name, line=1, fields=value, unit="object")
+    whole = InputRow(file=path.name, line=1, fields=value, unit="object")
     if not isinstance(entries, list):
         raise whole.error(f"entries is {kind_of(entries)} (a list is expected)")
     made = _made(path, _entry_rows(path, entries), "import")
@@ -130,16 +128,16 @@ def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
     return AliasFile(alias_set=found, file=made.file, places=made.places)
 
 
-def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[Row]:
+def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[InputRow]:
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise DatasetError(
                 f"{path.name} entry {number}: {kind_of(entry)} instead of an object."
             )
-        yield Row(file=path.name, line=number, fields=entry, unit="entry")
+        yield InputRow(file=path.name, line=number, fields=entry, unit="entry")
 
 
-def _origin(whole: Row) -> Origin:
+def _origin(whole: InputRow) -> Origin:
     given = whole.fields.get("created_from") or {}
     if not isinstance(given, dict):
         raise whole.error(f"created_from is {kind_of(given)} (an object is expected)")
@@ -161,7 +159,7 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
     # as pairs: of a name that is there twice, an object would keep the last alone
     pairs = json.loads(read_text(path), object_pairs_hook=tuple)
     rows = (
-        Row(
+        InputRow(
             file=path.name,
             line=number,
             fields={"pred_name": name, "gt_name": target, "status": "accepted"},
@@ -172,7 +170,7 @@ def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
     return _made(path, rows, "draft")
 
 
-def _made(path: Path, rows: Iterable[Row], source: Source) -> AliasFile:
+def _made(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
     entries, places = [], []
     for row in rows:
         entries.append(_entry(row, source))
@@ -184,7 +182,7 @@ def _made(path: Path, rows: Iterable[Row], source: Source) -> AliasFile:
     )
 
 
-def _entry(row: Row, source: Source) -> AliasEntry:
+def _entry(row: InputRow, source: Source) -> AliasEntry:
     """The entry of a row; *source* holds where it names none."""
     return AliasEntry(
         pred_name=_name(row, "pred_name"),
@@ -200,7 +198,7 @@ def _entry(row: Row, source: Source) -> AliasEntry:
     )
 
 
-def _name(row: Row, column: str) -> str:
+def _name(row: InputRow, column: str) -> str:
     """A name without blanks around it, as truth and predictions have it."""
     name = row.text(column).strip()
     if not name:
@@ -208,7 +206,7 @@ def _name(row: Row, column: str) -> str:
     return name
 
 
-def _word(row: Row, name: str, allowed: Sequence[Word], default: Word) -> Word:
+def _word(row: InputRow, name: str, allowed: Sequence[Word], default: Word) -> Word:
     """One of some words, in any case; the default where the cell is blank."""
     given = row.optional_text(name).strip().lower()
     found = next((word for word in allowed if word == given), None)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.counted import counted
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.aliases.alias_set import AliasSet, Origin
 from jobs.property_extraction.aliases.building import Built, build
 from jobs.property_extraction.aliases.deciding import Evidence
@@ -25,6 +24,7 @@ from jobs.property_extraction.inputs.candidates import Pair, read_candidates
 from jobs.property_extraction.inputs.named import named_rubric, named_truth
 from jobs.property_extraction.mismatch.candidates import first_targets
 from jobs.property_extraction.settings import Settings
+from jobs.text import plural
 from runner.errors import UsageError
 from store.runs import RunFolder
 
@@ -117,7 +117,7 @@ def _names(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, str]]:
 
 def _canonical(settings: Settings, pairs: tuple[Pair, ...]) -> frozenset[str]:
     """Names of truth and rubric, as far as files say which they are."""
-    noticed = Noticed()
+    noticed = InputFindings()
     truth = named_truth(settings, noticed).rows
     named = canonical_names(truth, named_rubric(settings, noticed).rubric)
     if not named and (not pairs or any(pair.canonical is None for pair in pairs)):
@@ -149,7 +149,7 @@ def _text(made: AliasSet, report: tuple[str, ...]) -> Iterator[str]:
         yield f"parent {made.parent}"
     yield from report[:SHOWN]
     if len(report) > SHOWN:
-        yield f"... and {counted(len(report) - SHOWN, 'line')} more in report.txt"
+        yield f"... and {plural(len(report) - SHOWN, 'line')} more in report.txt"
     run = made.created_from.run or "RUN"
     drafts = " --accept-drafts" if any(e.is_draft for e in made.entries) else ""
     yield f"next: siftlog score {run} --aliases DIR/aliases-{made.id}.json{drafts}"

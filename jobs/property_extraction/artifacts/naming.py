@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from jobs.slugs import slugs
+from jobs.text import slugs
 
 
 def model_slugs(models: Iterable[str]) -> dict[str, str]:

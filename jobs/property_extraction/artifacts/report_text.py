@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.columns import Column, hanging, number, one_line, shortened, table
 from jobs.property_extraction.grounding.quote import Level
 from jobs.property_extraction.measuring.limits import findings, told
 from jobs.property_extraction.measuring.rates import WORDS, rates_of
@@ -14,6 +13,7 @@ from jobs.property_extraction.measuring.results import Column as Model
 from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.measuring.statuses import NUMBERS, UNITS
 from jobs.property_extraction.settings import INPUTS
+from jobs.text import TextColumn, hanging_lines, number, one_line, shortened, text_table
 from runner.scorecard import Artifact, Metric
 
 MISMATCHES = 10
@@ -54,7 +54,7 @@ class _Report:
             (own.setting, own.path.replace("\\", "/").rsplit("/")[-1], own.sha256)
             for own in self.results.dataset.rules
         ]
-        yield from table(
+        yield from text_table(
             [
                 _words("setting", (setting for setting, _, _ in named)),
                 _words("file", (name for _, name, _ in named)),
@@ -72,7 +72,7 @@ class _Report:
         yield from _title(f"Options, profile {settings.profile}")
         options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
         shown = ", ".join(f"{name}={value}" for name, value in options.items())
-        yield from hanging("  ", shown)
+        yield from hanging_lines("  ", shown)
 
     def _limits(self) -> Iterator[str]:
         yield from _title("What the numbers do not show, and what was left out")
@@ -81,7 +81,7 @@ class _Report:
             *findings(self.results),
         ]
         for own in found:
-            yield from hanging("  - ", one_line(told(own)))
+            yield from hanging_lines("  - ", one_line(told(own)))
         if not found:
             yield "  nothing was noticed"
 
@@ -89,7 +89,7 @@ class _Report:
         known = {metric.path: metric for metric in model.metrics}
         yield ""
         yield "=" * 80
-        yield from hanging("", f"Model {one_line(model.model)}")
+        yield from hanging_lines("", f"Model {one_line(model.model)}")
         if len(model.replicates) > 1:
             yield f"{len(model.replicates):,} replicates: means; tables of the first"
         yield from self._papers(model)
@@ -127,7 +127,7 @@ class _Report:
             for metric in model.metrics:
                 said.setdefault(metric.path, metric.definition)
         for path, definition in said.items():
-            yield from hanging(f"  {path}: ", definition)
+            yield from hanging_lines(f"  {path}: ", definition)
 
 
 def _title(text: str) -> Iterator[str]:
@@ -135,12 +135,16 @@ def _title(text: str) -> Iterator[str]:
     yield text
 
 
-def _words(title: str, cells: Iterable[str]) -> Column:
-    return Column(title=title, cells=[one_line(own) for own in cells], has_words=True)
+def _words(title: str, cells: Iterable[str]) -> TextColumn:
+    return TextColumn(
+        title=title, cells=[one_line(own) for own in cells], has_words=True
+    )
 
 
-def _numbers(title: str, cells: Iterable[float | None], decimals: int = 3) -> Column:
-    return Column(title=title, cells=[number(own, decimals) for own in cells])
+def _numbers(
+    title: str, cells: Iterable[float | None], decimals: int = 3
+) -> TextColumn:
+    return TextColumn(title=title, cells=[number(own, decimals) for own in cells])
 
 
 def _rates(known: Mapping[str, Metric]) -> Iterator[str]:
@@ -155,13 +159,15 @@ def _rates(known: Mapping[str, Metric]) -> Iterator[str]:
         *(f"grounded.{name}" for name in WORDS),
     ]
     shown = [known[path] for path in paths if path in known]
-    yield from table(
+    yield from text_table(
         [
             _words("metric", (own.path for own in shown)),
             _numbers("value", (own.value for own in shown), 4),
             _numbers("from", (own.lo for own in shown), 4),
             _numbers("to", (own.hi for own in shown), 4),
-            Column(title="n", cells=[f"{own.n_defined or own.n:,}" for own in shown]),
+            TextColumn(
+                title="n", cells=[f"{own.n_defined or own.n:,}" for own in shown]
+            ),
         ]
     )
 
@@ -176,7 +182,7 @@ def _statuses(known: Mapping[str, Metric]) -> Iterator[str]:
         ("quotes", "grounding.", tuple(Level)),
     ):
         counts = "  ".join(f"{name} {known[prefix + name].value:,}" for name in words)
-        yield from hanging(f"  {title:<20}", counts)
+        yield from hanging_lines(f"  {title:<20}", counts)
     for path in ("fabricated_quote_rate", "value_in_quote", "value_in_text"):
         metric = known[path]
         yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
@@ -205,11 +211,11 @@ def _properties(results: Results, model: Model) -> Iterator[str]:
     )
     rubric = results.dataset.rubric
     yield from _title(f"Properties ({len(order):,}), by misses")
-    yield from table(
+    yield from text_table(
         [
             _names("property", (counts.names[at] for at in order), NAME_CELLS),
             *(
-                Column(title=title, cells=[f"{int(own[at]):,}" for at in order])
+                TextColumn(title=title, cells=[f"{int(own[at]):,}" for at in order])
                 for title, own in (("tp", cells.tp), ("fp", cells.fp), ("fn", cells.fn))
             ),
             _numbers("P", (precision[at] for at in order), 2),
@@ -224,20 +230,22 @@ def _mismatches(model: Model) -> Iterator[str]:
     found = every[:MISMATCHES]
     yield from _title(f"Largest name mismatches, {len(found):,} of {len(every):,}")
     if found:
-        yield from table(
+        yield from text_table(
             [
-                Column(title="papers", cells=[f"{own.count:,}" for own in found]),
+                TextColumn(title="papers", cells=[f"{own.count:,}" for own in found]),
                 _numbers("similar", (own.avg_sim for own in found)),
-                Column(title="values", cells=[f"{own.value_hits:,}" for own in found]),
+                TextColumn(
+                    title="values", cells=[f"{own.value_hits:,}" for own in found]
+                ),
                 _names("predicted", (own.pred_name for own in found), PAIR_CELLS),
                 _names("missed", (own.gt_name for own in found), PAIR_CELLS),
             ]
         )
 
 
-def _names(title: str, names: Iterable[str], width: int) -> Column:
+def _names(title: str, names: Iterable[str], width: int) -> TextColumn:
     """Names of properties: they differ at their ends too, so the middle is cut."""
-    return Column(
+    return TextColumn(
         title=title,
         cells=[shortened(one_line(own), width) for own in names],
         has_words=True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.lengths import is_longer
+from jobs.chat import is_longer_than
 from jobs.property_extraction.answered import Extraction
 from jobs.property_extraction.asking import request as asking
 from jobs.property_extraction.asking.keys import paper_of, piece_key
@@ -90,5 +90,5 @@ def _questions(dataset: Dataset) -> Iterator[TaskSpec]:
 
 
 def _too_long(dataset: Dataset, request: ChatRequest) -> str | None:
-    is_long = is_longer(request, dataset.settings.max_prompt_tokens)
+    is_long = is_longer_than(request, dataset.settings.max_prompt_tokens)
     return "too_long" if is_long else None

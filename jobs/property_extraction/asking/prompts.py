@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from jobs.marks import block
+from jobs.chat import data_block
 from jobs.property_extraction.answered import Found
 from jobs.property_extraction.parsing.verdict import letter
 from jobs.property_extraction.rubric import Property
@@ -30,12 +30,14 @@ def names_part(properties: Iterable[Property], *, are_all: bool) -> TextPart:
         are_all: no others are asked for.
     """
     lines = "\n".join(_line(**_told(each)) for each in properties)
-    return TextPart(text=block("wanted" if are_all else "names", lines), cache=True)
+    return TextPart(
+        text=data_block("wanted" if are_all else "names", lines), cache=True
+    )
 
 
 def paper_part(text: str) -> TextPart:
     """A paper or a piece of it; a provider's cache may end after it."""
-    return TextPart(text=block("paper", text), cache=True)
+    return TextPart(text=data_block("paper", text), cache=True)
 
 
 def rows_part(rows: Sequence[Found]) -> TextPart:
@@ -52,19 +54,19 @@ def rows_part(rows: Sequence[Found]) -> TextPart:
         )
         for number, row in enumerate(rows, start=1)
     )
-    return TextPart(text=block("rows", "\n".join(lines)))
+    return TextPart(text=data_block("rows", "\n".join(lines)))
 
 
 def predicted_part(field: str, name: str, examples: Sequence[str]) -> TextPart:
     """A name that a model gave, and what it found under it."""
     shown = [example[:QUOTE_CHARS] for example in examples]
     lines = (_line(field=field), _line(name=name), *(_line(found=e) for e in shown))
-    return TextPart(text=block("predicted", "\n".join(lines)))
+    return TextPart(text=data_block("predicted", "\n".join(lines)))
 
 
 def target_part(target: Property) -> TextPart:
     """The property that a name may mean."""
-    return TextPart(text=block("target", _line(**_told(target))))
+    return TextPart(text=data_block("target", _line(**_told(target))))
 
 
 def targets_part(targets: Sequence[Property]) -> TextPart:
@@ -72,7 +74,7 @@ def targets_part(targets: Sequence[Property]) -> TextPart:
     lines = (
         _line(letter=letter(place), **_told(each)) for place, each in enumerate(targets)
     )
-    return TextPart(text=block("targets", "\n".join(lines)))
+    return TextPart(text=data_block("targets", "\n".join(lines)))
 
 
 def _told(target: Property) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jobs.chat import chat
+from jobs.chat import chat_request
 from jobs.property_extraction.answered import Found
 from jobs.property_extraction.asking import prompts, schemas
 from jobs.property_extraction.asking.keys import paper_of
@@ -48,7 +48,9 @@ def extract(dataset: Dataset, text: str) -> ChatRequest:
         **shown,
     )
     # a property that is not wanted is left out, so that no reply names one "other"
-    return chat(dataset.settings, asked, schemas.EXTRACT[names if is_all else "free"])
+    return chat_request(
+        dataset.settings, asked, schemas.EXTRACT[names if is_all else "free"]
+    )
 
 
 def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
@@ -59,7 +61,7 @@ def requote(dataset: Dataset, text: str, rows: Sequence[Found]) -> ChatRequest:
         paper=prompts.paper_part(text),
         rows=prompts.rows_part(rows),
     )
-    return chat(dataset.settings, asked, schemas.REQUOTE)
+    return chat_request(dataset.settings, asked, schemas.REQUOTE)
 
 
 def verify(dataset: Dataset, question: Question) -> ChatRequest:
@@ -75,11 +77,11 @@ def verify(dataset: Dataset, question: Question) -> ChatRequest:
             predicted=predicted,
             targets=prompts.targets_part(targets),
         )
-        return chat(dataset.settings, asked, schemas.CHOOSE)
+        return chat_request(dataset.settings, asked, schemas.CHOOSE)
     asked = dataset.prompts.messages(
         "verify.pair", predicted=predicted, target=prompts.target_part(targets[0])
     )
-    return chat(dataset.settings, asked, schemas.VERIFY)
+    return chat_request(dataset.settings, asked, schemas.VERIFY)
 
 
 def pieces_of(dataset: Dataset, refno: str) -> tuple[Piece, ...]:

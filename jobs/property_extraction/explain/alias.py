@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import Column, hanging, number, one_line, shortened, table
-from jobs.counted import counted
 from jobs.property_extraction.aliases.alias_set import AliasEntry
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.results import Results
+from jobs.text import (
+    TextColumn,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    shortened,
+    text_table,
+)
 
 NAME_CELLS = 50
 LISTED = 10
@@ -25,7 +32,7 @@ def alias_lines(results: Results, name: str) -> Iterator[str]:
     # crossfitted drafts are each model's own
     sets = [column.first.aliases for column in results.columns.values()]
     for each in dict.fromkeys(sets or [dataset.aliases]):
-        yield from hanging("alias set  ", f"{each.id} ({each.status_mix})")
+        yield from hanging_lines("alias set  ", f"{each.id} ({each.status_mix})")
     entries = dict.fromkeys(
         entry for each in sets or [dataset.aliases] for entry in each.entries
     )
@@ -38,24 +45,24 @@ def alias_lines(results: Results, name: str) -> Iterator[str]:
     if led:
         yield "stands in for it:"
     for entry in led:
-        yield from hanging(f"  {entry.status:<10} ", one_line(entry.shown))
+        yield from hanging_lines(f"  {entry.status:<10} ", one_line(entry.shown))
     yield from _candidates(results, name)
 
 
 def _entry(results: Results, entry: AliasEntry) -> Iterator[str]:
     yield ""
-    yield from hanging("=> ", one_line(entry.gt_name))
+    yield from hanging_lines("=> ", one_line(entry.gt_name))
     if entry.refno is not None:
-        yield from hanging("  in       ", one_line(entry.refno))
+        yield from hanging_lines("  in       ", one_line(entry.refno))
     asked = f", asked: {', '.join(entry.models)}" if entry.models else ""
-    votes = f", {counted(entry.votes, 'vote')}" if entry.votes else ""
-    yield from hanging(
+    votes = f", {plural(entry.votes, 'vote')}" if entry.votes else ""
+    yield from hanging_lines(
         "  status   ", one_line(f"{entry.status} by {entry.source}{votes}{asked}")
     )
     if entry.reason:
-        yield from hanging("  reason   ", one_line(entry.reason))
+        yield from hanging_lines("  reason   ", one_line(entry.reason))
     similar = "" if entry.avg_sim is None else f", similarity {entry.avg_sim:.3f}"
-    yield f"  seen     as a candidate in {counted(entry.count, 'paper')}{similar}"
+    yield f"  seen     as a candidate in {plural(entry.count, 'paper')}{similar}"
     for model, column in results.columns.items():
         fates = column.first.fates
         rows = [
@@ -66,12 +73,12 @@ def _entry(results: Results, entry: AliasEntry) -> Iterator[str]:
         matched = sum(fates.fates[place] is Fate.TP for place in rows)
         papers = len({fates.predictions[place].refno for place in rows})
         effect = (
-            f"{counted(len(rows), 'row')} renamed in {counted(papers, 'paper')}, "
+            f"{plural(len(rows), 'row')} renamed in {plural(papers, 'paper')}, "
             f"{matched:,} matched"
             if rows
             else "no row is renamed by it"
         )
-        yield from hanging("  effect   ", f"{one_line(model)}: {effect}")
+        yield from hanging_lines("  effect   ", f"{one_line(model)}: {effect}")
 
 
 def _candidates(results: Results, name: str) -> Iterator[str]:
@@ -85,13 +92,17 @@ def _candidates(results: Results, name: str) -> Iterator[str]:
         if not found:
             continue
         yield ""
-        yield from hanging("candidates of ", one_line(model))
-        yield from table(
+        yield from hanging_lines("candidates of ", one_line(model))
+        yield from text_table(
             [
-                Column(title="papers", cells=[f"{own.count:,}" for own in found]),
-                Column(title="similar", cells=[number(own.avg_sim) for own in found]),
-                Column(title="values", cells=[f"{own.value_hits:,}" for own in found]),
-                Column(
+                TextColumn(title="papers", cells=[f"{own.count:,}" for own in found]),
+                TextColumn(
+                    title="similar", cells=[number(own.avg_sim) for own in found]
+                ),
+                TextColumn(
+                    title="values", cells=[f"{own.value_hits:,}" for own in found]
+                ),
+                TextColumn(
                     title="missed name",
                     cells=[
                         shortened(one_line(own.gt_name), NAME_CELLS) for own in found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, shortened, table
 from jobs.property_extraction.explain.group import Group, truth_of
 from jobs.property_extraction.explain.sides import (
     edge_lines,
@@ -16,7 +15,17 @@ from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.mismatch.candidates import near
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Matching
-from jobs.quoted import quoted
+from jobs.text import (
+    WIDTH,
+    TextColumn,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    quoted_lines,
+    shortened,
+    text_table,
+)
 
 NEAR = 3
 """Targets of a wrong name, by spelling; those that values speak for come on top."""
@@ -37,14 +46,14 @@ def group_lines(results: Results, refno: str, name: str) -> Iterator[str]:
     targets = dict.fromkeys(target for own in groups for target in own.targets)
     for target in targets or [name]:
         if target != name:
-            yield from hanging("stands for ", one_line(target))
+            yield from hanging_lines("stands for ", one_line(target))
         yield from _rule(dataset.rubric, target)
     if not groups:
         own = truth_of(results, refno, {name})
         yield from truth_lines([dataset.truth[at] for at in own], results.comparer)
     for group in groups:
         yield ""
-        yield from hanging("", one_line(group.column.model))
+        yield from hanging_lines("", one_line(group.column.model))
         yield from _group(group)
 
 
@@ -56,7 +65,7 @@ def _rule(rubric: Rubric, name: str) -> Iterator[str]:
     si = f", told in {one_line(known.si)}" if known.si else ""
     yield cut(f"rule       {known.kind}{si}", WIDTH)
     if known.definition:
-        yield from hanging("meaning    ", one_line(known.definition))
+        yield from hanging_lines("meaning    ", one_line(known.definition))
 
 
 def _group(group: Group) -> Iterator[str]:
@@ -77,7 +86,7 @@ def _pairs(group: Group) -> Iterator[str]:
     method = group.results.dataset.settings.matching
     yield f"  pairing, {method}: {METHODS[method]}"
     found = [f"p{i + 1} = t{j + 1}" for i, j in group.pairs()]
-    yield from hanging("    ", ", ".join(found) or "no pair")
+    yield from hanging_lines("    ", ", ".join(found) or "no pair")
 
 
 def _near(group: Group) -> Iterator[str]:
@@ -96,12 +105,14 @@ def _near(group: Group) -> Iterator[str]:
         return
     shown = found[:LISTED]
     yield "  near targets: wrong names, and the missed ones that they may mean"
-    yield from table(
+    yield from text_table(
         [
-            Column(title="similar", cells=[number(own.similarity) for own in shown]),
-            Column(title="values", cells=[f"{own.value_hits:,}" for own in shown]),
+            TextColumn(
+                title="similar", cells=[number(own.similarity) for own in shown]
+            ),
+            TextColumn(title="values", cells=[f"{own.value_hits:,}" for own in shown]),
             *(
-                Column(
+                TextColumn(
                     title=title,
                     cells=[shortened(one_line(name), NAME_CELLS) for name in names],
                     has_words=True,
@@ -131,8 +142,8 @@ def _quotes(group: Group) -> Iterator[str]:
             where = f"characters {found.start:,} to {found.end:,} of the paper"
             quote = text[found.start : found.end]
         about = (str(found.level), where, row.material, row.condition, row.flag)
-        yield from hanging(
+        yield from hanging_lines(
             f"    p{i:<3} ", "; ".join(filter(None, map(one_line, about)))
         )
         if quote:
-            yield from quoted(one_line(quote))
+            yield from quoted_lines(one_line(quote))

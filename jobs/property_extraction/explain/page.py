@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jobs.columns import WIDTH, cut, hanging, one_line
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.explain.alias import alias_lines
 from jobs.property_extraction.explain.group_page import group_lines
@@ -15,6 +14,7 @@ from jobs.property_extraction.gathering.gathering import sheet_of
 from jobs.property_extraction.gathering.predicted import Sheet
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.results import Results, measured
+from jobs.text import WIDTH, cut, hanging_lines, one_line
 from runner.job import Answers
 
 NOTHING = Sheet(models=(), replicates=1, imported=False, predicted=())
@@ -53,7 +53,7 @@ def _lines(results: Results, own: Selection) -> Iterator[str]:
         yield from group_lines(results, own.refno, own.name)
     if own.refno is not None:
         for finding in LeftOut.of(results).findings():
-            yield from hanging("note: ", finding.message)
+            yield from hanging_lines("note: ", finding.message)
 
 
 def _papers(results: Results) -> frozenset[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import Column, hanging, one_line, shortened, table
-from jobs.counted import counted
 from jobs.property_extraction.measuring.fate import COUNTED, Fates
 from jobs.property_extraction.measuring.results import Results
+from jobs.text import TextColumn, hanging_lines, one_line, plural, shortened, text_table
 
 ROWS = 40
 """Properties that are listed; `score_pr_detailed.csv` has all."""
@@ -23,12 +22,12 @@ def paper_lines(results: Results, refno: str) -> Iterator[str]:
     ]
     names = len({row.name for row in truth})
     yield (
-        f"truth      {counted(len(truth), 'row')} of "
-        f"{counted(names, 'property', 'properties')}"
+        f"truth      {plural(len(truth), 'row')} of "
+        f"{plural(names, 'property', 'properties')}"
     )
     for model, column in results.columns.items():
         yield ""
-        yield from hanging("", one_line(model))
+        yield from hanging_lines("", one_line(model))
         yield from _model(column.first.fates, refno)
 
 
@@ -50,7 +49,7 @@ def _model(fates: Fates, refno: str) -> Iterator[str]:
     others = "".join(
         f", {n:,} {fate.replace('_', ' ')}" for fate, n in sorted(apart.items())
     )
-    yield f"  predicted {counted(len(rows), 'row')}{others}"
+    yield f"  predicted {plural(len(rows), 'row')}{others}"
     groups = sorted(
         (-fn, -fp, name, tp)
         for (paper, name), (tp, fp, fn) in fates.tallies().items()
@@ -63,13 +62,13 @@ def _model(fates: Fates, refno: str) -> Iterator[str]:
     }
     yield "  " + "  ".join(f"{word.upper()} {sum(n):,}" for word, n in counts.items())
     shown = groups[:ROWS]
-    yield from table(
+    yield from text_table(
         [
             *(
-                Column(title=word, cells=[f"{each:,}" for each in n[:ROWS]])
+                TextColumn(title=word, cells=[f"{each:,}" for each in n[:ROWS]])
                 for word, n in counts.items()
             ),
-            Column(
+            TextColumn(
                 title="property",
                 cells=[
                     shortened(one_line(name), NAME_CELLS) for _, _, name, _ in shown

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from jobs.columns import word
+from jobs.text import clip
 from runner.errors import UsageError
 
 SHOWN = 60
@@ -63,6 +63,6 @@ def _unknown(item: str, papers: Iterable[str], names: Iterable[str]) -> str:
     near = difflib.get_close_matches(item, sorted({*papers, *names}))
     hint = "name a paper, and a property after it."
     if near:
-        found = ", ".join(repr(word(name, SHOWN)) for name in near)
+        found = ", ".join(repr(clip(name, SHOWN)) for name in near)
         hint = f"the nearest {'are' if near[1:] else 'is'} {found}."
-    return f"There is no paper and no property {word(item, SHOWN)!r}; {hint}"
+    return f"There is no paper and no property {clip(item, SHOWN)!r}; {hint}"

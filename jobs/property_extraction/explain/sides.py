@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.columns import NONE, WIDTH, Column, cut, one_line, shortened, table, word
 from jobs.property_extraction.explain.group import Group
 from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind
 from jobs.property_extraction.values.comparer import Comparer
 from jobs.property_extraction.values.comparison import Compared, Reason
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    one_line,
+    shortened,
+    text_table,
+)
 
 ROWS = 20
 """Of each side that are listed."""
@@ -37,12 +46,12 @@ def predicted_lines(group: Group) -> Iterator[str]:
     rows = list(zip(group.predicted, group.stated, strict=True))[:ROWS]
     yield f"  predicted ({len(group.predicted):,})"
     if rows:
-        yield from table(
+        yield from text_table(
             [
                 _words("", [f"p{i}" for i in range(1, len(rows) + 1)]),
-                Column(title="row", cells=[f"{row.row:,}" for _, row in rows]),
-                _words("value", [word(row.value, VALUE_CELLS) for _, row in rows]),
-                _words("unit", [word(row.unit, UNIT_CELLS) or NONE for _, row in rows]),
+                TextColumn(title="row", cells=[f"{row.row:,}" for _, row in rows]),
+                _words("value", [clip(row.value, VALUE_CELLS) for _, row in rows]),
+                _words("unit", [clip(row.unit, UNIT_CELLS) or NONE for _, row in rows]),
                 _words(
                     "read",
                     [_read(group.results.comparer, row.value) for _, row in rows],
@@ -60,12 +69,12 @@ def truth_lines(curated: Sequence[TruthRow], comparer: Comparer) -> Iterator[str
     rows = curated[:ROWS]
     yield f"  truth ({len(curated):,})"
     if rows:
-        yield from table(
+        yield from text_table(
             [
                 _words("", [f"t{i}" for i in range(1, len(rows) + 1)]),
-                Column(title="row", cells=[f"{row.source_row:,}" for row in rows]),
-                _words("value", [word(row.value, VALUE_CELLS) for row in rows]),
-                _words("unit", [word(row.unit, UNIT_CELLS) or NONE for row in rows]),
+                TextColumn(title="row", cells=[f"{row.source_row:,}" for row in rows]),
+                _words("value", [clip(row.value, VALUE_CELLS) for row in rows]),
+                _words("unit", [clip(row.unit, UNIT_CELLS) or NONE for row in rows]),
                 _words("read", [_read(comparer, row.value) for row in rows]),
                 _words("name", [_name(row.name) for row in rows]),
             ],
@@ -102,7 +111,7 @@ def edge_lines(group: Group) -> Iterator[str]:
     rows = range(min(ROWS, len(group.predicted)))
     columns = range(min(ACROSS, len(group.truth)))
     yield "  edges: relative error, = within the tolerance, [ ] paired"
-    yield from table(
+    yield from text_table(
         [
             _words("", [f"p{i + 1}" for i in rows]),
             *(
@@ -146,8 +155,8 @@ def _name(name: str) -> str:
     return shortened(one_line(name), NAME_CELLS)
 
 
-def _words(title: str, cells: Sequence[str]) -> Column:
-    return Column(title=title, cells=cells, has_words=True)
+def _words(title: str, cells: Sequence[str]) -> TextColumn:
+    return TextColumn(title=title, cells=cells, has_words=True)
 
 
 def _more(n: int) -> Iterator[str]:

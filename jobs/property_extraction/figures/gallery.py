@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from jobs.property_extraction.figures.losses import waterfall
 from jobs.property_extraction.figures.models import aliases, quotes, rates
 from jobs.property_extraction.figures.properties import recall, trade
@@ -22,4 +22,4 @@ class Gallery:
 
     def __iter__(self) -> Iterator[Figure | FailedFigure]:
         draws = (rates, aliases, waterfall, recall, trade, quotes)
-        return drawn(lambda: shown(self.results), draws)
+        return build_figures(lambda: shown(self.results), draws)

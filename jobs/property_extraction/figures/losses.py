@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures import SIDE_BY_SIDE
 from jobs.property_extraction.figures.shown import Model, Shown
 from runner.scorecard import Axis, Figure, Panel, Stack
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.columns import one_line, shortened
 from jobs.property_extraction.figures.shown import Shown
 from jobs.property_extraction.grounding.quote import Level
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.rates import WORDS
+from jobs.text import one_line, shortened
 from runner.scorecard import Axis, Bars, Figure, Panel, Stack
 
 QUOTES = {

@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from jobs.columns import one_line, shortened
-from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures import SIDE_BY_SIDE
 from jobs.property_extraction.figures.shown import Model, Shown
 from jobs.property_extraction.measuring.counts import Counts
 from jobs.property_extraction.measuring.rates import by_name
+from jobs.text import one_line, shortened
 from runner.scorecard import Axis, Bars, Figure, Panel, Points
 
 MOST_ROWS = 24

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.counted import counted
-from jobs.figures import models as figures
+from jobs import figures
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.results import Column, Results
+from jobs.text import plural
 
-Model: TypeAlias = figures.Model[Column]
+Model: TypeAlias = figures.ModelSeries[Column]
 """One of the models that are shown."""
 
 
@@ -25,7 +25,9 @@ class Shown:
     def rest(self) -> str:
         """The end of a caption: what is lacking, and which models are left out."""
         lacking = LeftOut.of(self.results).note
-        return lacking + figures.left_out(len(self.models), len(self.results.columns))
+        return lacking + figures.left_out_note(
+            len(self.models), len(self.results.columns)
+        )
 
     @property
     def drawn(self) -> str:
@@ -33,7 +35,7 @@ class Shown:
         settings, m = self.results.dataset.settings, len(self.results.papers)
         return (
             f"{100 * settings.level:g}% percentile bootstrap by paper "
-            f"({counted(m, 'paper')}, B {settings.boot_b:,})"
+            f"({plural(m, 'paper')}, B {settings.boot_b:,})"
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import Outcome, Predicted, State
 from jobs.property_extraction.row import Prediction
+from jobs.text import plural
 from runner.errors import UsageError
 
 
@@ -27,7 +27,7 @@ def consensus(replicates: Sequence[Predicted], least: int) -> Predicted:
     if len(replicates) < least:
         raise UsageError(
             f"consensus={least} needs rows that {least} replicates found, and "
-            f"{replicates[0].model} has {counted(len(replicates), 'replicate')} (ask "
+            f"{replicates[0].model} has {plural(len(replicates), 'replicate')} (ask "
             f"with --replicates {least}, or score with --set consensus=0)."
         )
     found: Counter[tuple[str, ...]] = Counter()

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.hub import table_file
+from jobs.inputs.column_map import ColumnMap
+from jobs.inputs.hub import table_file
 from jobs.property_extraction.importing.told import STAGE, UNREADABLE, Told, text_of
 from jobs.property_extraction.importing.verdicts import verdict_answers
 from jobs.property_extraction.inputs.columns import NA
@@ -18,7 +19,6 @@ from jobs.property_extraction.inputs.predictions import (
     read_predictions,
 )
 from jobs.property_extraction.settings import Settings
-from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 

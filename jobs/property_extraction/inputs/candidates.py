@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from jobs.inputs.rows import integer_of, number_of
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.inputs.predictions import PredictedRow
-from jobs.rows.cells import integer_of, number_of
 from runner.score.render import as_meant
 
 Value = TypeVar("Value")

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jobs.counted import counted
-from jobs.noticed import Noticed
-from jobs.rows.files import (
+from jobs.inputs.column_map import ColumnMap, listed, missing_column
+from jobs.inputs.files import (
     delimiter_of,
     header_of,
     holds_objects,
     read_jsonl,
     records,
 )
-from jobs.rows.mapping import ColumnMap, listed, missing_column
+from jobs.inputs.rows import InputFindings
+from jobs.text import plural
 from runner.errors import DatasetError
 
 NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
@@ -161,7 +161,7 @@ def open_table(
         for _, number, cells in found:
             if len(cells) != len(names):
                 raise DatasetError(
-                    f"{path.name} row {number}: {counted(len(cells), 'field')} where "
+                    f"{path.name} row {number}: {plural(len(cells), 'field')} where "
                     f"the header has {len(names)} (quote a field that holds a comma)."
                 )
             texts = [cell.strip() for cell in cells]
@@ -183,13 +183,13 @@ def _require_distinct(path: Path, names: Sequence[str]) -> None:
 def _open_objects(path: Path, missing: Collection[str], renamed: ColumnMap) -> Opened:
     """Objects as a table, which is read twice: keys may come and go."""
     names: dict[str, None] = {}
-    for row in read_jsonl(path, (), noticed=Noticed()):
+    for row in read_jsonl(path, (), noticed=InputFindings()):
         names.update(dict.fromkeys(flattened(row.fields)))
     columns = tuple(renamed.get(name, name) for name in names)
     _require_distinct(path, columns)
 
     def rows() -> Iterator[Cells]:
-        objects = read_jsonl(path, (), noticed=Noticed())
+        objects = read_jsonl(path, (), noticed=InputFindings())
         for number, row in enumerate(objects, start=2):  # the header of CSV is row 1
             cells = flattened(row.fields)
             texts = [cells.get(name, "").strip() for name in names]

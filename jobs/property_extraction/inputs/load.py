@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from jobs.hub import table_file
-from jobs.noticed import Noticed
+from jobs.inputs.hub import table_file
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.asking.questions import Question, questions
 from jobs.property_extraction.dataset import Dataset, canonical_names
@@ -30,7 +31,6 @@ from jobs.property_extraction.row import TruthRow
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from jobs.property_extraction.settings import DATA, Mode, Settings
 from jobs.property_extraction.wording import WORDING
-from jobs.sampling import draw, report
 from runner.errors import UsageError
 from runner.job import InputFile
 from runner.workload import input_hashes
@@ -139,7 +139,7 @@ def load(settings: Settings) -> Dataset:
         DatasetError: an input is off.
         UsageError: no curated values are named, or no candidates.
     """
-    noticed = Noticed()
+    noticed = InputFindings()
     if settings.mode == "verify":
         return _verifying(settings, noticed)
     _require_truth(settings)
@@ -181,20 +181,20 @@ def _sample(
     truth: Iterable[TruthRow],
     rubric: Rubric,
     limit: int,
-    noticed: Noticed,
+    noticed: InputFindings,
 ) -> frozenset[str]:
     """The papers of a run: kinds of properties keep their share."""
     kinds: dict[str, set[str]] = {}
     for row in truth:
         kinds.setdefault(row.refno, set()).add(rubric.kind(row.name))
     every = sorted({*papers, *kinds})
-    kept = draw(
+    kept = draw_sample(
         every,
         limit,
         key=lambda refno: refno,
         strata=(lambda refno: (refno in papers, tuple(sorted(kinds.get(refno, ())))),),
     )
-    report(noticed, kept, every, "paper", "set of kinds of properties")
+    report_sample(noticed, kept, every, "paper", "set of kinds of properties")
     return frozenset(kept)
 
 
@@ -216,7 +216,7 @@ def _aliases(settings: Settings, canonical: frozenset[str]) -> AliasSet:
     )
 
 
-def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
+def _verifying(settings: Settings, noticed: InputFindings) -> Dataset:
     """What names are verified by; values of the truth are no part of it."""
     missing = NA[settings.na]
     predicted = chain.from_iterable(
@@ -233,8 +233,8 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
         )
     )
     every = tuple(found)
-    kept = draw(every, settings.limit, key=lambda question: question.key)
-    report(noticed, kept, every, "pair")
+    kept = draw_sample(every, settings.limit, key=lambda question: question.key)
+    report_sample(noticed, kept, every, "pair")
     return Dataset(
         settings=settings,
         prompts=WORDING.book(settings.prompts),
@@ -244,7 +244,7 @@ def _verifying(settings: Settings, noticed: Noticed) -> Dataset:
     )
 
 
-def _described(settings: Settings, noticed: Noticed) -> Rubric:
+def _described(settings: Settings, noticed: InputFindings) -> Rubric:
     """The rubric, with the truth's own definitions of names that it lacks."""
     rubric = _rubric(settings, noticed)
     defined = {
@@ -281,7 +281,7 @@ def _verified(settings: Settings) -> frozenset[tuple[str, str]]:
     )
 
 
-def _rubric(settings: Settings, noticed: Noticed) -> Rubric:
+def _rubric(settings: Settings, noticed: InputFindings) -> Rubric:
     found = named_rubric(settings, noticed)
     if settings.rubric is not None:
         _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
@@ -293,7 +293,9 @@ def truth_name(settings: Settings) -> str:
     return "truth" if settings.truth is None else settings.truth.name
 
 
-def _note_dropped(path: Path, dropped: int, conditions: int, noticed: Noticed) -> None:
+def _note_dropped(
+    path: Path, dropped: int, conditions: int, noticed: InputFindings
+) -> None:
     if dropped:
         noticed.add(
             "rubric_dropped",

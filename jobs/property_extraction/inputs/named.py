@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.hub import table_file
-from jobs.noticed import Noticed
+from jobs.inputs.column_map import ColumnMap, column_map, pairs_within
+from jobs.inputs.hub import table_file
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.inputs.columns import NA, open_table
 from jobs.property_extraction.inputs.predictions import FIELDS as PREDICTED
 from jobs.property_extraction.inputs.rubric import RubricFile, read_rubric
@@ -17,7 +18,6 @@ from jobs.property_extraction.inputs.verdicts import FIELDS as VERDICTS
 from jobs.property_extraction.rubric import Rubric
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.unit_row import UnitRow
-from jobs.rows.mapping import ColumnMap, column_map, pairs_within
 
 FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
 """What a column of predictions, curated values or verdicts may be mapped to."""
@@ -48,7 +48,7 @@ def mapped_in(settings: Settings, path: Path) -> ColumnMap:
     return column_map(own, FIELDS, columns)
 
 
-def named_truth(settings: Settings, noticed: Noticed) -> Truth:
+def named_truth(settings: Settings, noticed: InputFindings) -> Truth:
     """The curated values; raise `DatasetError` where a row is off."""
     if settings.truth is None:
         return Truth(rows=(), blank=0)
@@ -56,7 +56,7 @@ def named_truth(settings: Settings, noticed: Noticed) -> Truth:
     return read_truth(path, noticed, NA[settings.na], mapped_in(settings, path))
 
 
-def named_rubric(settings: Settings, noticed: Noticed) -> RubricFile:
+def named_rubric(settings: Settings, noticed: InputFindings) -> RubricFile:
     """How properties are compared; raise `DatasetError` where a row is off."""
     if settings.rubric is None:
         return RubricFile(rubric=Rubric())

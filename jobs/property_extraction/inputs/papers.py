@@ -15,9 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from jobs.json_lines import object_of
+from jobs.inputs.rows import InputRow, object_of
 from jobs.property_extraction.grounding.quote import Paper
-from jobs.rows.row import Row
 from runner.errors import DatasetError
 from runner.json_entries import BOM, lines_of
 
@@ -160,7 +159,7 @@ def _filed(folder: Path) -> dict[str, _Place]:
 def _place(path: Path) -> _Place:
     """Where a paper stands; it is read once, so that what is off is told at once."""
     if path.suffix == ".pdf":
-        from jobs.source.reading import (  # noqa: PLC0415 - for PDF files alone
+        from jobs.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
             read_document,
         )
 
@@ -202,7 +201,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
         raise _unreadable(path, error) from error
 
 
-def _row(path: Path, number: int, line: bytes) -> Row:
+def _row(path: Path, number: int, line: bytes) -> InputRow:
     try:
         text = line.removeprefix(BOM).decode()
     except UnicodeDecodeError as error:
@@ -211,7 +210,7 @@ def _row(path: Path, number: int, line: bytes) -> Row:
             "UTF-8 (save the file as UTF-8)."
         ) from None
     fields: dict[str, Any] = object_of(text, f"{path.name} line {number}")
-    return Row(file=path.name, line=number, fields=fields)
+    return InputRow(file=path.name, line=number, fields=fields)
 
 
 def _unreadable(path: Path, error: OSError) -> DatasetError:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from sys import intern
 
+from jobs.inputs.column_map import ColumnMap, listed
 from jobs.property_extraction.inputs.columns import Cells, Header, open_table
 from jobs.property_extraction.inputs.truth import MATERIAL, REFNO, UNIT
-from jobs.rows.mapping import ColumnMap, listed
 from runner.errors import DatasetError
 from runner.score.render import as_meant
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.rubric import Kind, Property, Rubric
 from runner.errors import DatasetError
@@ -40,7 +40,7 @@ class RubricFile:
 
 
 def read_rubric(
-    path: Path, noticed: Noticed, *, is_unknown_exact: bool = False
+    path: Path, noticed: InputFindings, *, is_unknown_exact: bool = False
 ) -> RubricFile:
     """Read a rubric.
 

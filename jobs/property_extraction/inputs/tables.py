@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from jobs.json_lines import kind_of
+from jobs.inputs.files import read_json
+from jobs.inputs.rows import kind_of, number_of
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.values.unit_row import UnitRow
-from jobs.rows.cells import number_of
-from jobs.rows.files import read_json
 from runner.errors import DatasetError
 
 Clusters: TypeAlias = Mapping[str, Mapping[str, str]]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
 
-from jobs.noticed import Noticed
+from jobs.inputs.column_map import ColumnMap
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.inputs.columns import open_table
 from jobs.property_extraction.row import TruthRow
-from jobs.rows.mapping import ColumnMap
 from runner.errors import DatasetError
 from runner.score.render import as_meant
 
@@ -36,7 +36,7 @@ class Truth:
 
 def read_truth(
     path: Path,
-    noticed: Noticed,
+    noticed: InputFindings,
     missing: Collection[str] = (),
     renamed: ColumnMap | None = None,
 ) -> Truth:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from jobs.inputs.column_map import ColumnMap
 from jobs.property_extraction.aliases.verdicts import Verdict
 from jobs.property_extraction.inputs.columns import Cells, open_table
 from jobs.property_extraction.parsing.verdict import WORDS
-from jobs.rows.mapping import ColumnMap
 from runner.score.render import as_meant
 
 FIELDS = ("pred_name", "gt_name", "is_match", "reason", "model")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.columns import Column, one_line, table, word
+from jobs.inputs.rows import InputFindings
 from jobs.metrics import ratio
-from jobs.noticed import Noticed
 from jobs.property_extraction.inputs.named import (
     named_rubric,
     named_truth,
@@ -17,6 +16,7 @@ from jobs.property_extraction.linting.issues import Issue, Looked, look
 from jobs.property_extraction.linting.rules import ADVICE
 from jobs.property_extraction.settings import Settings
 from jobs.property_extraction.values.comparer import Comparer
+from jobs.text import TextColumn, clip, one_line, text_table
 from runner.errors import UsageError
 from runner.score.render import csv_lines
 from runner.scorecard import Finding
@@ -85,7 +85,7 @@ def lint(settings: Settings) -> Lint:
         raise UsageError(
             "Name what to look at: --truth FILE, --rubric FILE or --unit-table FILE."
         )
-    noticed = Noticed()
+    noticed = InputFindings()
     truth = named_truth(settings, noticed).rows
     rubric = named_rubric(settings, noticed).rubric
     unit_table = named_unit_table(settings)
@@ -102,15 +102,17 @@ def _lines(found: Lint) -> Iterator[str]:
     for each in looked.issues:
         first.setdefault((each.source, each.problem), each)
     tallies = looked.tallies.items()
-    yield from table(
+    yield from text_table(
         [
-            Column(title="in", cells=[key[0] for key, _ in tallies], has_words=True),
-            Column(title="rows", cells=[f"{own.n:,}" for _, own in tallies]),
-            Column(title="of", cells=[f"{own.of:,}" for _, own in tallies]),
-            Column(
+            TextColumn(
+                title="in", cells=[key[0] for key, _ in tallies], has_words=True
+            ),
+            TextColumn(title="rows", cells=[f"{own.n:,}" for _, own in tallies]),
+            TextColumn(title="of", cells=[f"{own.of:,}" for _, own in tallies]),
+            TextColumn(
                 title="problem", cells=[key[1] for key, _ in tallies], has_words=True
             ),
-            Column(
+            TextColumn(
                 title="first",
                 cells=[_example(first.get(key)) for key, _ in tallies],
                 has_words=True,
@@ -129,4 +131,4 @@ def _lines(found: Lint) -> Iterator[str]:
 
 
 def _example(issue: Issue | None) -> str:
-    return "" if issue is None else f"row {issue.row}: {word(issue.told, _FIRST)}"
+    return "" if issue is None else f"row {issue.row}: {clip(issue.told, _FIRST)}"

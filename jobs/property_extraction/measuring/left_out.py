@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from jobs.counted import counted
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.results import Results
+from jobs.text import plural
 from runner.scorecard import LIMITS, Finding
 
 
@@ -63,10 +63,10 @@ class LeftOut:
                 severity="info" if self.is_chosen else "warn",
                 where=LIMITS,
                 message=f"Left out of all counts: "
-                f"{counted(self.properties, 'property', 'properties')} compared as "
+                f"{plural(self.properties, 'property', 'properties')} compared as "
                 f"compositions ({self.why}), with {self.truth:,} of "
-                f"{counted(self.all_truth, 'truth row')} and "
-                f"{counted(predicted, 'predicted row')}.",
+                f"{plural(self.all_truth, 'truth row')} and "
+                f"{plural(predicted, 'predicted row')}.",
                 n=self.truth + predicted,
             )
         if self.lacks_pint:

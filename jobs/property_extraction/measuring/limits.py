@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
-from jobs.counted import counted
+from jobs.inputs.column_map import near_words
 from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.grounding.quote import Level
 from jobs.property_extraction.measuring.fate import Fate, Fates
 from jobs.property_extraction.measuring.left_out import LeftOut
 from jobs.property_extraction.measuring.rates import FEW
 from jobs.property_extraction.measuring.results import Column, Results
-from jobs.rows.mapping import near_words
+from jobs.text import plural
 from runner.scorecard import LIMITS, Finding
 
 Severity: TypeAlias = Literal["warn", "info"]
@@ -76,7 +76,7 @@ def _of_papers(results: Results) -> Iterator[Finding]:
             code="few_papers",
             severity="info",
             where=LIMITS,
-            message=f"Only {counted(m, 'paper')} {'is' if m == 1 else 'are'} scored: "
+            message=f"Only {plural(m, 'paper')} {'is' if m == 1 else 'are'} scored: "
             f"{rough}.",
             n=m,
         )
@@ -113,7 +113,7 @@ def _of_aliases(results: Results) -> Iterator[Finding]:
             code="draft_aliases",
             severity="warn",
             where=LIMITS,
-            message=f"Of {counted(len(entries), 'alias', 'aliases')} that act "
+            message=f"Of {plural(len(entries), 'alias', 'aliases')} that act "
             f"{drafts:,} were checked by nobody: encompassment says nothing then.",
             n=drafts,
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from jobs.metrics import (
     Interval,
-    Redrawn,
+    ResampledStatistic,
     Resamples,
     Support,
     aggregate,
@@ -20,7 +20,7 @@ from jobs.metrics import (
     with_interval,
 )
 from jobs.metrics.columns import Floats, Ints, quotient
-from jobs.metrics.intervals import Counts as Drawn
+from jobs.metrics.resampling import Counts as Drawn
 from jobs.property_extraction.measuring.counts import Cells, Counts
 from jobs.property_extraction.measuring.fate import Fates
 from runner.scorecard import Metric
@@ -184,7 +184,7 @@ def _aligned(counts: Counts, papers: Sequence[str]) -> Cells:
     return Cells(spread(own.tp), spread(own.fp), spread(own.fn))
 
 
-def _drawn(cells: Sequence[Cells], word: str) -> Redrawn:
+def _drawn(cells: Sequence[Cells], word: str) -> ResampledStatistic:
     """The mean over replicates of a rate, in each draw of papers."""
     columns = [
         tuple(column.astype(np.float64) for column in own.sums()[word]) for own in cells
@@ -203,7 +203,7 @@ def _drawn(cells: Sequence[Cells], word: str) -> Redrawn:
         return mean
 
     below = np.sum([own for _, own in columns], axis=0)
-    return Redrawn(values, Support.of(below))
+    return ResampledStatistic(values, Support.of(below))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from jobs.baselines import Baseline
+from jobs.measures import TrivialBaseline
 from jobs.metrics import ratio
 from jobs.property_extraction.measuring.rates import WORDS
 from jobs.property_extraction.measuring.results import Results
@@ -13,7 +13,7 @@ from jobs.property_extraction.measuring.results import Results
 KEY = "most_frequent"
 
 
-def trivial(results: Results) -> Iterator[Baseline]:
+def trivial(results: Results) -> Iterator[TrivialBaseline]:
     """The most frequent property with its most frequent value, in every paper."""
     truth = [
         results.dataset.truth[place]
@@ -34,7 +34,7 @@ def trivial(results: Results) -> Iterator[Baseline]:
         "f1": ratio(2 * tp, stated + len(truth)),
     }
     for word in WORDS:
-        yield Baseline(
+        yield TrivialBaseline(
             of=word,
             key=KEY,
             name=f"{name} = {' '.join(filter(None, best))} in every paper",

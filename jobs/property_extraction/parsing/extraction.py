@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from jobs.counted import counted
-from jobs.json_scan import Object, arrays, is_cut, objects, whole_object
 from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.parsing.fields import scalar, text_of
 from jobs.property_extraction.parsing.units import is_unit
-from jobs.replies import text_in
+from jobs.replies import Object, arrays, is_cut, objects, reply_content, whole_object
+from jobs.text import plural
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 
@@ -58,7 +57,7 @@ def parse_extraction(
         reply: of the model.
         partial: whether the whole objects of a reply that was cut short count.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
     found = _whole(text)
@@ -72,9 +71,7 @@ def parse_extraction(
     kept = _read(remains)
     if partial == "keep" and kept.rows:
         return replace(kept, is_partial=True)
-    return ParseFailure(
-        reason="truncated", detail=counted(len(remains), "whole object")
-    )
+    return ParseFailure(reason="truncated", detail=plural(len(remains), "whole object"))
 
 
 def _whole(text: str) -> list[object] | None:

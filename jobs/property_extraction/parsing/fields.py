@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.json_scan import wellformed
+from jobs.replies import wellformed
 
 
 def text_of(value: object) -> str:

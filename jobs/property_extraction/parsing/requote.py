@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from jobs.json_scan import Object, arrays
 from jobs.property_extraction.answered import Requoted
 from jobs.property_extraction.parsing.fields import text_of
-from jobs.replies import first_with, nothing, text_in
+from jobs.replies import Object, arrays, first_object_with, parse_failure, reply_content
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 
@@ -23,13 +22,13 @@ def parse_requote(reply: Reply) -> Requoted | ParseFailure:
     what names no row is passed over. Failures: `empty`, `refusal`, `truncated`,
     `no_rows`.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_with("rows", text)
+    found = first_object_with("rows", text)
     given = _listed(text) if found is None else found["rows"]
     if not isinstance(given, list):
-        return nothing(reply, "no_rows")
+        return parse_failure(reply, "no_rows")
     quotes: dict[int, str] = {}
     withdrawn: set[int] = set()
     for entry in given:

@@ -9,10 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from jobs.json_scan import Object, objects
 from jobs.property_extraction.answered import Choice, Verdict
 from jobs.property_extraction.parsing.fields import text_of
-from jobs.replies import nothing, text_in
+from jobs.replies import Object, objects, parse_failure, reply_content
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
 
@@ -40,7 +39,7 @@ def parse_verdict(reply: Reply) -> Verdict | ParseFailure:
 
     Failures: `empty`, `refusal`, `truncated`, `bad_verdict`, `ambiguous`, `no_verdict`.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
     found = list(objects(text, lambda each: "is_match" in each))
@@ -51,7 +50,7 @@ def parse_verdict(reply: Reply) -> Verdict | ParseFailure:
     if len(said) > 1:
         return ParseFailure(reason="ambiguous")
     if not said:
-        return nothing(reply, "no_verdict")
+        return parse_failure(reply, "no_verdict")
     (is_match,) = said
     if is_match is None:
         return ParseFailure(reason="bad_verdict")
@@ -68,12 +67,12 @@ def parse_choice(reply: Reply, targets: Sequence[str]) -> Choice | ParseFailure:
         reply: of the model.
         targets: names that were offered, in the order of their letters.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
     found = list(objects(text, lambda each: "target" in each))
     if not found and "{" in text:
-        return nothing(reply, "no_target")
+        return parse_failure(reply, "no_target")
     meant = _meanings(targets)
     given = [each["target"] for each in found] or [text]
     said = {
@@ -83,7 +82,7 @@ def parse_choice(reply: Reply, targets: Sequence[str]) -> Choice | ParseFailure:
         return ParseFailure(reason="ambiguous")
     (target,) = said
     if target == len(targets):
-        return nothing(reply, "bad_target" if found else "no_target")
+        return parse_failure(reply, "bad_target" if found else "no_target")
     return Choice(target=target, reason=_reason(found))
 
 

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jobs.baselines import beside
+from jobs.measures import add_baselines
 from jobs.property_extraction.artifacts.alias_diff import alias_tables
-from jobs.property_extraction.artifacts.candidates import (
-    candidate_tables,
-    draft_maps,
-)
+from jobs.property_extraction.artifacts.candidates import candidate_tables, draft_maps
 from jobs.property_extraction.artifacts.lint import lint_table
 from jobs.property_extraction.artifacts.naming import Folders
 from jobs.property_extraction.artifacts.report_text import report
@@ -95,7 +92,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         },
     )
     frequent = [*trivial(results)]
-    card = beside(card, dict.fromkeys(results.columns, frequent), MEASURES)
+    card = add_baselines(card, dict.fromkeys(results.columns, frequent), MEASURES)
     return replace(
         card,
         tables=tuple(

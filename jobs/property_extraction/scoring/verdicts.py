@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.counted import counted
 from jobs.property_extraction.answered import Extraction, Requoted
 from jobs.property_extraction.asking.keys import paper_of
 from jobs.property_extraction.dataset import Dataset
@@ -18,6 +17,7 @@ from jobs.property_extraction.importing.told import STAGE
 from jobs.property_extraction.measuring.results import Replicate, Results
 from jobs.property_extraction.reading import read_extraction, read_requote, read_rows
 from jobs.property_extraction.row import Prediction
+from jobs.text import plural
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Verdict
@@ -95,7 +95,7 @@ def _verdict(
         stage=task.stage,
         key=task.key,
         value=value,
-        expected=counted(len(dataset.truth_by_paper.get(refno, ())), "row"),
+        expected=plural(len(dataset.truth_by_paper.get(refno, ())), "row"),
         correct=None if counts is None else not (counts[1] or counts[2]),
         rule=rule,
     )
@@ -108,10 +108,10 @@ def _read(dataset: Dataset, task: Task, reply: Reply) -> tuple[str, str]:
             left = {"dropped": found.dropped, "cut": found.cut}
             notes = [f"{n:,} {name}" for name, n in left.items() if n]
             notes += ["cut short"] if found.is_partial else []
-            return counted(len(found.rows), "row"), ", ".join(notes)
+            return plural(len(found.rows), "row"), ", ".join(notes)
         case Requoted(quotes=quotes, withdrawn=withdrawn):
-            return f"{counted(len(quotes), 'quote')}, {len(withdrawn):,} withdrawn", ""
+            return f"{plural(len(quotes), 'quote')}, {len(withdrawn):,} withdrawn", ""
         case ParseFailure(reason=reason):
             return "", reason
         case rows:
-            return counted(len(rows), "row"), ""
+            return plural(len(rows), "row"), ""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from jobs.columns import WIDTH, hanging, one_line, shortened
-from jobs.counted import counted
 from jobs.property_extraction.gathering.predicted import State
 from jobs.property_extraction.measuring.fate import Fate
 from jobs.property_extraction.measuring.limits import told
 from jobs.property_extraction.measuring.results import Column, Results
 from jobs.property_extraction.measuring.statuses import NUMBERS, UNITS
+from jobs.text import WIDTH, hanging_lines, one_line, plural, shortened
 from runner.scorecard import LIMITS, Finding, Metric
 from store.printable import printable
 
@@ -34,7 +33,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
         lines += _model(results, column)
     for own in findings:
         if own.severity != "info" or own.where == LIMITS:
-            lines += hanging("note: ", one_line(told(own)))
+            lines += hanging_lines("note: ", one_line(told(own)))
     return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
 
 
@@ -45,7 +44,7 @@ def _head(results: Results) -> Iterator[str]:
         yield "aliases: of each paper the draft that the others make"
     else:
         acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
-        yield from hanging("aliases: ", acting)
+        yield from hanging_lines("aliases: ", acting)
 
 
 def _model(results: Results, column: Column) -> Iterator[str]:
@@ -90,7 +89,7 @@ def _aliases(column: Column) -> Iterator[str]:
     acting = {entry.key for entries in renamed for entry in entries}
     idle = len(own.aliases.accepted) - len(acting)
     yield (
-        f"  aliases  {counted(len(renamed), 'row')} renamed, TP {before:,} without, "
+        f"  aliases  {plural(len(renamed), 'row')} renamed, TP {before:,} without, "
         f"{after:,} with ({after - before:+,}); {idle:,} renamed none"
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import hanging, number, one_line, word
-from jobs.counted import counted
 from jobs.property_extraction.aliases.verdicts import Names
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.inputs.candidates import Pair
@@ -15,6 +13,7 @@ from jobs.property_extraction.verifying.verification import (
     Verification,
     verification_of,
 )
+from jobs.text import clip, hanging_lines, number, one_line, plural
 from runner.errors import UsageError
 from runner.job import Answers
 
@@ -44,10 +43,10 @@ def _lines(verification: Verification, item: str) -> Iterator[str]:
     found = [own for own in verification.pairs if item in (own.pred_name, own.gt_name)]
     if not found:
         raise UsageError(
-            f"No pair has the name {word(item, SHOWN)!r}; verification.csv lists the "
+            f"No pair has the name {clip(item, SHOWN)!r}; verification.csv lists the "
             "pairs."
         )
-    yield from hanging("", one_line(item))
+    yield from hanging_lines("", one_line(item))
     for pair in found:
         yield ""
         yield from _pair(verification, pair)
@@ -55,9 +54,11 @@ def _lines(verification: Verification, item: str) -> Iterator[str]:
 
 def _pair(verification: Verification, pair: Pair) -> Iterator[str]:
     names = (pair.pred_name, pair.gt_name)
-    yield from hanging("", f"{one_line(pair.pred_name)} => {one_line(pair.gt_name)}")
+    yield from hanging_lines(
+        "", f"{one_line(pair.pred_name)} => {one_line(pair.gt_name)}"
+    )
     yield (
-        f"  seen       in {counted(pair.count, 'paper')}, similarity "
+        f"  seen       in {plural(pair.count, 'paper')}, similarity "
         f"{number(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
     )
     if names in verification.equal:
@@ -67,7 +68,7 @@ def _pair(verification: Verification, pair: Pair) -> Iterator[str]:
     if ruling is None:
         yield "  ruling     none: it is not answered"
     else:
-        votes = counted(ruling.votes, "vote")
+        votes = plural(ruling.votes, "vote")
         yield f"  ruling     {SAID[ruling.is_match]}, {votes} for"
     for column in verification.columns:
         yield from _said(column, names)
@@ -76,6 +77,6 @@ def _pair(verification: Verification, pair: Pair) -> Iterator[str]:
 def _said(column: Column, names: Names) -> Iterator[str]:
     for own in column.verdicts:
         if (own.pred_name, own.gt_name) == names:
-            yield from hanging("  asked      ", one_line(column.model))
+            yield from hanging_lines("  asked      ", one_line(column.model))
             said = "not read" if own.is_match is None else SAID[own.is_match]
-            yield from hanging("             ", f"{said}: {one_line(own.reason)}")
+            yield from hanging_lines("             ", f"{said}: {one_line(own.reason)}")

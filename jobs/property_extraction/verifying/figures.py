@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from jobs.property_extraction.verifying.verification import SAID, Verification
 from runner.scorecard import Axis, FailedFigure, Figure, Panel, Stack
 
@@ -21,7 +21,7 @@ class Gallery:
     verification: Verification
 
     def __iter__(self) -> Iterator[Figure | FailedFigure]:
-        return drawn(lambda: Counter(_placed(self.verification)), (similarity,))
+        return build_figures(lambda: Counter(_placed(self.verification)), (similarity,))
 
 
 def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import Column as TableColumn
-from jobs.columns import one_line, shortened, table
-from jobs.counted import counted
 from jobs.property_extraction.verifying.verification import Verification
+from jobs.text import TextColumn as TableColumn
+from jobs.text import one_line, plural, shortened, text_table
 
 NAME_CELLS = 34
 """Of a model's name."""
@@ -21,12 +20,12 @@ def run_text(verification: Verification) -> str:
 def _lines(verification: Verification) -> Iterator[str]:
     equal, known = len(verification.equal), verification.known
     yield (
-        f"Names verified: {counted(len(verification.pairs), 'pair')}, {equal:,} equal"
+        f"Names verified: {plural(len(verification.pairs), 'pair')}, {equal:,} equal"
         + (f", {known:,} verified before" if known else "")
     )
     columns = verification.columns
     said = [[own.is_match for own in each.rulings.values()] for each in columns]
-    yield from table(
+    yield from text_table(
         (
             TableColumn(
                 title="model",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jobs.counted import counted
 from jobs.review_benchmark.json_file import json_file
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.summary.reasons import failure_reasons, percent
+from jobs.text import plural
 from runner.scorecard import Artifact, Metric
 from store.printable import printable
 
@@ -93,9 +93,9 @@ def _failures(results: Results) -> Iterator[str]:
             if not found.passes(target)
         ]
         yield (
-            f"{len(failed)} of {counted(len(column.benchmarks), 'review')} failed."
+            f"{len(failed)} of {plural(len(column.benchmarks), 'review')} failed."
             if failed
-            else f"All of {counted(len(column.benchmarks), 'review')} passed."
+            else f"All of {plural(len(column.benchmarks), 'review')} passed."
         )
         for review in failed:
             yield from _failed(results, column, review)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.slugs import slugs
+from jobs.text import slugs
 
 
 class Places:

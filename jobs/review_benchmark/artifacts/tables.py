@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.comparison.in_run import (
-    TESTED_COLUMNS,
-    difference_cells,
-    tested_cells,
-)
+from jobs.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT
 from jobs.review_benchmark.measuring.metrics import MATCHED

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from jobs.lengths import is_longer
+from jobs.chat import is_longer_than
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.request import Said
@@ -82,5 +82,7 @@ def _judge(
 def _skip(dataset: Dataset, request: Request) -> str | None:
     """Why a request is not sent; None where it is."""
     return (
-        "too_long" if is_longer(request, dataset.settings.max_prompt_tokens) else None
+        "too_long"
+        if is_longer_than(request, dataset.settings.max_prompt_tokens)
+        else None
     )

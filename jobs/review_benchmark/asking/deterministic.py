@@ -6,9 +6,9 @@ cannot be used, so that a review is never lost silently.
 
 from __future__ import annotations
 
+from jobs.lexical import content_words
 from jobs.review_benchmark.review import Pico, Review
 from jobs.review_benchmark.search.query import TERMS, Query
-from jobs.words import content_words
 
 
 def planned(review: Review) -> tuple[Query, ...]:

@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.hashed import hashed
-from jobs.marks import blocks, outside
+from jobs.chat import read_blocks, text_outside_blocks
+from jobs.lexical import content_words, hashed_vector
 from jobs.review_benchmark.asking.deterministic import plan_of
 from jobs.review_benchmark.review import PICO, Pico
-from jobs.words import content_words
 from runner.messages import ChatRequest, Content, EmbedRequest, Request, Vectors
 
 TEXT, TITLE = 0.6, 0.4
@@ -44,7 +43,7 @@ def baseline(request: Request) -> Content:
             return _chat(request)
         case EmbedRequest():
             return Vectors.of(
-                hashed(text, content_words(text)) for text in request.texts
+                hashed_vector(text, content_words(text)) for text in request.texts
             )
         case _:
             raise TypeError(request)
@@ -52,7 +51,7 @@ def baseline(request: Request) -> Content:
 
 def _chat(request: ChatRequest) -> str:
     asked = "".join(each.text for each in request.messages if each.role == "user")
-    found = list(blocks(asked))
+    found = list(read_blocks(asked))
     told = {name: _fields(text) for name, text in found}
     papers = [_fields(text) for name, text in found if name == "paper"]
     if "search" in told:
@@ -80,7 +79,7 @@ def _form(request: ChatRequest) -> str:
     """What is said of the reply's form."""
     if request.schema is not None:
         return request.schema.json
-    return "\n".join(outside(each.text) for each in request.messages)
+    return "\n".join(text_outside_blocks(each.text) for each in request.messages)
 
 
 def _plan(review: Mapping[str, str], search: Mapping[str, str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from jobs.lengths import is_longer
+from jobs.chat import is_longer_than
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import comparing, keys
 from jobs.review_benchmark.asking import request as asking
@@ -191,4 +191,4 @@ def _has(dataset: Dataset, number: int) -> bool:
 
 
 def _is_long(dataset: Dataset, request: ChatRequest) -> bool:
-    return is_longer(request, dataset.settings.max_prompt_tokens)
+    return is_longer_than(request, dataset.settings.max_prompt_tokens)

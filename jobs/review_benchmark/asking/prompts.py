@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobs.marks import block
+from jobs.chat import data_block
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.review import PICO, Review
 from runner.messages import TextPart
@@ -28,7 +28,7 @@ def review_part(
     if criteria:
         lines += (("Inclusion criterion", each) for each in review.inclusion)
         lines += (("Exclusion criterion", each) for each in review.exclusion)
-    return TextPart(text=block("review", _listed(lines)), cache=True)
+    return TextPart(text=data_block("review", _listed(lines)), cache=True)
 
 
 def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
@@ -36,25 +36,25 @@ def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
     lines = [("Queries", f"at most {queries}")]
     if years is not None:
         lines.append(("Years", f"{years[0]} to {years[1]}"))
-    return TextPart(text=block("search", _listed(lines)))
+    return TextPart(text=data_block("search", _listed(lines)))
 
 
 def paper_part(paper: Paper, *, seed: str) -> TextPart:
     """One paper; *seed* is the task's key, from which the marks come."""
-    return TextPart(text=block("paper", _listed(_paper(paper)), seed=seed))
+    return TextPart(text=data_block("paper", _listed(_paper(paper)), seed=seed))
 
 
 def papers_part(papers: Sequence[Paper]) -> TextPart:
     """Several papers, each between marks of its own."""
     return TextPart(
-        text="".join(block("paper", _listed(_paper(paper))) for paper in papers)
+        text="".join(data_block("paper", _listed(_paper(paper))) for paper in papers)
     )
 
 
 def conclusions_part(first: str, second: str) -> TextPart:
     """Two conclusions, called A and B."""
     lines = [("A", first), ("B", second)]
-    return TextPart(text=block("conclusions", _listed(lines)))
+    return TextPart(text=data_block("conclusions", _listed(lines)))
 
 
 def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:

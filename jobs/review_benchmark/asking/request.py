@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.chat import chat
+from jobs.chat import chat_request
 from jobs.review_benchmark.answered import RATIONALE
 from jobs.review_benchmark.asking import keys, prompts, schemas
 from jobs.review_benchmark.database.paper import Paper
@@ -74,7 +74,7 @@ def plan(dataset: Dataset, review: Review) -> ChatRequest:
         review=prompts.review_part(review, title=True),
         search=prompts.plan_part(settings.queries, years),
     )
-    return chat(dataset.settings, asked, schemas.PLAN)
+    return chat_request(dataset.settings, asked, schemas.PLAN)
 
 
 def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
@@ -87,7 +87,7 @@ def score(dataset: Dataset, review: Review, paper: Paper) -> ChatRequest:
         review=prompts.review_part(review),
         paper=prompts.paper_part(paper, seed=seed),
     )
-    return chat(dataset.settings, asked, schemas.SCORE[scale])
+    return chat_request(dataset.settings, asked, schemas.SCORE[scale])
 
 
 def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatRequest:
@@ -97,7 +97,7 @@ def conclude(dataset: Dataset, review: Review, papers: Sequence[Paper]) -> ChatR
         review=prompts.review_part(review, criteria=False),
         papers=prompts.papers_part(papers),
     )
-    return chat(dataset.settings, asked, schemas.CONCLUDE)
+    return chat_request(dataset.settings, asked, schemas.CONCLUDE)
 
 
 def judge(dataset: Dataset, key: str, said: str, truth: str) -> ChatRequest:
@@ -106,7 +106,7 @@ def judge(dataset: Dataset, key: str, said: str, truth: str) -> ChatRequest:
     asked = dataset.prompts.messages(
         "judge", conclusions=prompts.conclusions_part(*pair)
     )
-    return chat(dataset.settings, asked, schemas.JUDGE)
+    return chat_request(dataset.settings, asked, schemas.JUDGE)
 
 
 def embed(text: str) -> EmbedRequest:

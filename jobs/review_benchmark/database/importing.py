@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.counted import counted
 from jobs.review_benchmark.database.connection import writer
 from jobs.review_benchmark.database.formats.ahead import read_file
 from jobs.review_benchmark.database.formats.form import Form, form_of
@@ -18,6 +17,7 @@ from jobs.review_benchmark.database.paper import Found
 from jobs.review_benchmark.database.statements import SQL
 from jobs.review_benchmark.database.writing import Added, Writing
 from jobs.review_benchmark.settings import Settings
+from jobs.text import plural
 from runner.errors import DatasetError, UsageError
 
 TOLD = 1000
@@ -149,7 +149,7 @@ def _told(
     """A file's records; progress is told of each thousand."""
     for number, each in enumerate(found):
         if number % TOLD == 0:
-            progress(f"{name}: {counted(number, 'record')}")
+            progress(f"{name}: {plural(number, 'record')}")
         yield each
 
 
@@ -178,7 +178,7 @@ def _lines(found: Imported) -> Iterator[str]:
         yield _line(found.total)
     stock = found.stock
     yield (
-        f"database holds {counted(stock.papers, 'paper')}: {stock.with_pmid:,} with "
+        f"database holds {plural(stock.papers, 'paper')}: {stock.with_pmid:,} with "
         f"PMID, {stock.with_doi:,} with DOI, {stock.without_abstract:,} without "
         f"abstract, {stock.without_year:,} without year"
     )
@@ -188,19 +188,17 @@ def _lines(found: Imported) -> Iterator[str]:
 def _line(each: Added) -> str:
     by = ", ".join(f"{n:,} by {key}" for key, n in each.merged.items())
     parts = [
-        f"{each.source}: {counted(each.records, 'record')}",
-        counted(each.papers, "new paper"),
+        f"{each.source}: {plural(each.records, 'record')}",
+        plural(each.papers, "new paper"),
         f"{sum(each.merged.values()):,} merged" + (f" ({by})" if by else ""),
-        counted(each.titles, "further title"),
+        plural(each.titles, "further title"),
     ]
     if each.conflicts:
-        parts.append(f"{counted(each.conflicts, 'DOI')} of another paper left out")
+        parts.append(f"{plural(each.conflicts, 'DOI')} of another paper left out")
     if each.no_pmid:
-        parts.append(
-            f"{counted(each.no_pmid, 'PMID')} without a PubMed number left out"
-        )
+        parts.append(f"{plural(each.no_pmid, 'PMID')} without a PubMed number left out")
     if each.deleted:
-        parts.append(f"{counted(each.deleted, 'paper')} deleted by PubMed, kept here")
+        parts.append(f"{plural(each.deleted, 'paper')} deleted by PubMed, kept here")
     if each.bad:
-        parts.append(f"{counted(len(each.bad), 'bad record')} left out")
+        parts.append(f"{plural(len(each.bad), 'bad record')} left out")
     return ", ".join(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import hanging, one_line
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.explain.facts import review_facts, study_line
 from jobs.review_benchmark.explain.paper import paper_facts, ranked_lines, stocked
@@ -13,6 +12,7 @@ from jobs.review_benchmark.explain.selection import Selection
 from jobs.review_benchmark.gathering.stock import Stock, stocks
 from jobs.review_benchmark.matching.lookup import Stocked
 from jobs.review_benchmark.matching.match import matched
+from jobs.text import hanging_lines, one_line
 
 
 def review_before(dataset: Dataset, chosen: Selection) -> Iterator[str]:
@@ -61,7 +61,7 @@ def paper_before(dataset: Dataset, chosen: Selection) -> Iterator[str]:
         if it == paper.id
     ]
     said = one_line("; ".join(own)) or "none of the review's"
-    yield from hanging("study      ", said)
+    yield from hanging_lines("study      ", said)
     yield ""
     yield "search"
     yield from ranked_lines(planned_search(dataset, review), paper)

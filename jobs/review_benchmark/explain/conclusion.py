@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import number, one_line
-from jobs.quoted import quoted
 from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.summary.verdicts import REASONS
 from jobs.review_benchmark.verdicts.effects import Effect, compared, stated
+from jobs.text import number, one_line, quoted_lines
 
 
 def conclusion_lines(told: Told) -> Iterator[str]:
@@ -27,7 +26,7 @@ def conclusion_lines(told: Told) -> Iterator[str]:
         if not own.text:
             yield f"  none: {one_line(own.failure)}"
             continue
-        yield from quoted(own.text)
+        yield from quoted_lines(own.text)
         effect = stated(own.text, own.direction, own.certainty)
         yield f"  states {_words(effect)}"
         if truth is not None:
@@ -40,13 +39,13 @@ def conclusion_lines(told: Told) -> Iterator[str]:
                 f"  judged {number(judged.similarity, 2)} alike, direction "
                 f"{judged.direction}"
             )
-            yield from quoted(judged.rationale)
+            yield from quoted_lines(judged.rationale)
         elif own.failure:
             yield f"  not compared: {one_line(own.failure)}"
     if truth is not None:
         yield ""
         yield "conclusion of the authors"
-        yield from quoted(review.conclusion)
+        yield from quoted_lines(review.conclusion)
         yield f"  states {_words(truth)}"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import NONE, WIDTH, cut, hanging, one_line
 from jobs.review_benchmark.review import Review, TruthPaper
 from jobs.review_benchmark.settings import Settings
+from jobs.text import NONE, WIDTH, cut, hanging_lines, one_line
 
 
 def review_facts(review: Review, settings: Settings) -> Iterator[str]:
     """Title, question and years."""
-    yield from hanging("title      ", one_line(review.title))
-    yield from hanging("question   ", one_line(review.question))
+    yield from hanging_lines("title      ", one_line(review.title))
+    yield from hanging_lines("question   ", one_line(review.question))
     years = NONE if review.date_range is None else "{} to {}".format(*review.date_range)
     is_free = review.date_range is not None and not settings.use_date_range
     yield f"years      {years}{', not used' if is_free else ''}"

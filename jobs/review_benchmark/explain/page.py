@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from jobs.columns import WIDTH, cut, one_line
+from jobs.replies import AnswerSubset
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.explain.before import paper_before, review_before
 from jobs.review_benchmark.explain.paper import paper_lines
@@ -14,7 +14,7 @@ from jobs.review_benchmark.explain.selection import Selection, selections
 from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.gathering.gathering import sheet_of
 from jobs.review_benchmark.measuring.results import measured
-from jobs.some_answers import SomeAnswers
+from jobs.text import WIDTH, cut, one_line
 from runner.job import Answers
 
 UNASKED = "nothing is known of it yet: its search plan is still to come"
@@ -54,7 +54,7 @@ def _after(
     review = chosen.review
     # nothing is fitted over reviews, so that the others play no part
     alone = replace(dataset, reviews=(review,))
-    about = SomeAnswers.where(answers, lambda task: task.key == review.id)
+    about = AnswerSubset.where(answers, lambda task: task.key == review.id)
     results = measured(alone, sheet_of(alone, about))
     for model, column in results.columns.items():
         head = _head(chosen, model)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.columns import NONE, WIDTH, cut, hanging, one_line
-from jobs.quoted import quoted
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.answered import Relevance
 from jobs.review_benchmark.asking import keys
@@ -15,6 +13,7 @@ from jobs.review_benchmark.explain.searching import Search, search_lines
 from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.rebuilt import Candidate
 from jobs.review_benchmark.review import Review
+from jobs.text import NONE, WIDTH, cut, hanging_lines, one_line, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer
 from runner.messages import ParseFailure
@@ -45,12 +44,14 @@ def paper_lines(told: Told, document: str) -> Iterator[str]:
     else:
         record = told.rebuilt.records.get(document)
         if record is not None:
-            yield from hanging("title      ", one_line(record.title) or NONE)
+            yield from hanging_lines("title      ", one_line(record.title) or NONE)
         yield from _studies(told, document)
     yield from _decision(told, candidate)
     for match in told.matches:
         if match.document == document and match.lost_at is not None:
-            yield from hanging("lost       ", f"{match.lost_at}: {match.resolution}")
+            yield from hanging_lines(
+                "lost       ", f"{match.lost_at}: {match.resolution}"
+            )
 
 
 def stocked(dataset: Dataset, review: Review, document: str) -> Paper:
@@ -78,12 +79,12 @@ def unknown(review: Review, document: str) -> UsageError:
 
 def paper_facts(paper: Paper) -> Iterator[str]:
     """What the database has of a paper."""
-    yield from hanging("title      ", one_line(paper.title) or NONE)
+    yield from hanging_lines("title      ", one_line(paper.title) or NONE)
     ids = [f"PMID {paper.pmid}"] if paper.pmid else []
     ids += [f"DOI {paper.doi}"] if paper.doi else []
     ids += [str(paper.year)] if paper.year is not None else ["no year"]
     yield cut(f"record     {one_line(', '.join(ids))}", WIDTH)
-    yield from hanging("abstract   ", one_line(paper.abstract) or NONE)
+    yield from hanging_lines("abstract   ", one_line(paper.abstract) or NONE)
 
 
 def ranked_lines(search: Search | str, paper: Paper) -> Iterator[str]:
@@ -104,7 +105,7 @@ def ranked_lines(search: Search | str, paper: Paper) -> Iterator[str]:
 def _studies(told: Told, document: str) -> Iterator[str]:
     own = [match for match in told.matches if match.document == document]
     for match in own:
-        yield from hanging(
+        yield from hanging_lines(
             "study      ",
             one_line(
                 f"{match.index} ({match.paper.name}), by {match.method} "
@@ -126,8 +127,8 @@ def _replies(told: Told, paper: Paper) -> Iterator[str]:
     for answer in answers:
         yield f"  replicate {answer.task.replicate}, task {answer.task.number}"
         if answer.chat is not None:
-            yield from quoted(answer.chat.text)
-        yield from hanging("    ", _read(told.dataset, answer))
+            yield from quoted_lines(answer.chat.text)
+        yield from hanging_lines("    ", _read(told.dataset, answer))
     if not answers:
         yield "  nothing was asked about it"
 
@@ -160,4 +161,4 @@ def _decision(told: Told, candidate: Candidate | None) -> Iterator[str]:
         limit = f", threshold {least:g}" if told.is_own else " (the agent's own rule)"
         yield f"decision   {word}: score {candidate.score:g}{limit}"
     if candidate.rationale:
-        yield from hanging("reason     ", one_line(candidate.rationale))
+        yield from hanging_lines("reason     ", one_line(candidate.rationale))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobs.columns import NONE, Column, hanging, number, one_line, table, words
-from jobs.counted import counted
 from jobs.review_benchmark.explain.conclusion import conclusion_lines
 from jobs.review_benchmark.explain.facts import review_facts, study_line
 from jobs.review_benchmark.explain.searching import search_lines
@@ -13,6 +11,16 @@ from jobs.review_benchmark.explain.told import Told
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
 from jobs.review_benchmark.rebuilt import Candidate
 from jobs.review_benchmark.summary.reasons import percent
+from jobs.text import (
+    NONE,
+    TextColumn,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    plural,
+    text_table,
+)
 
 LISTED = 10
 """Candidates that are listed; explain REVIEW:PAPER tells of any."""
@@ -42,22 +50,22 @@ def review_lines(told: Told) -> Iterator[str]:
         yield "matches to look at"
         for each in odd:
             yield study_line(each.index, told.review.studies[each.index])
-            yield from hanging("    ", one_line(each.message))
+            yield from hanging_lines("    ", one_line(each.message))
     yield from conclusion_lines(told)
 
 
 def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
     """Studies that were lost, by the step at which they were."""
-    yield f"lost       {counted(len(lost), 'study', 'studies') if lost else 'none'}"
+    yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
     for step in LOST_AT:
         papers = [own for own in lost if own.lost_at == step]
         if papers:
             yield f"{step} ({len(papers)})"
         for own in papers:
             yield study_line(own.index, own.paper)
-            yield from hanging("    ", one_line(own.resolution))
+            yield from hanging_lines("    ", one_line(own.resolution))
             if own.rationale:
-                yield from hanging("    it says: ", one_line(own.rationale))
+                yield from hanging_lines("    it says: ", one_line(own.rationale))
 
 
 def _outcome(told: Told) -> Iterator[str]:
@@ -73,7 +81,7 @@ def _outcome(told: Told) -> Iterator[str]:
         steps.append(f"{found.retrieved} found by the search")
     steps.append(f"{found.found_and_included} included")
     yield f"studies    {found.truth}: {', '.join(steps)}"
-    papers = counted(found.included_rows, "paper")
+    papers = plural(found.included_rows, "paper")
     yield f"included   {papers}, {found.right_rows} of them studies of the review"
     if told.rebuilt.skip:
         yield f"not done   {one_line(told.rebuilt.skip)}"
@@ -86,13 +94,15 @@ def _papers(told: Told) -> Iterator[str]:
     for match in told.matches:
         if match.found:
             studies.setdefault(match.document, []).append(match.index)
-    yield from table(
+    yield from text_table(
         [
-            Column(title="rank", cells=[str(own.rank) for own in shown]),
+            TextColumn(title="rank", cells=[str(own.rank) for own in shown]),
             _words("paper", (own.document for own in shown)),
-            Column(title="score", cells=[_standing(own) for own in shown]),
+            TextColumn(title="score", cells=[_standing(own) for own in shown]),
             _words("in", ("yes" if own.included else NONE for own in shown)),
-            _words("study", (words(studies.get(own.document, ())) for own in shown)),
+            _words(
+                "study", (joined_words(studies.get(own.document, ())) for own in shown)
+            ),
             _words("title", (_title(told, own) for own in shown)),
         ]
     )
@@ -114,5 +124,5 @@ def _title(told: Told, own: Candidate) -> str:
     return NONE if record is None else record.title
 
 
-def _words(title: str, cells: Iterable[str]) -> Column:
-    return Column(title=title, cells=list(map(one_line, cells)), has_words=True)
+def _words(title: str, cells: Iterable[str]) -> TextColumn:
+    return TextColumn(title=title, cells=list(map(one_line, cells)), has_words=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.columns import NONE, Column, hanging, one_line, table, word
-from jobs.counted import counted
 from jobs.review_benchmark import reading
 from jobs.review_benchmark.answered import SearchPlan
 from jobs.review_benchmark.asking.plan import queries, searched
@@ -15,6 +13,15 @@ from jobs.review_benchmark.gathering.course import n_hits
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.search.found import Found
 from jobs.review_benchmark.search.query import Query, expression
+from jobs.text import (
+    NONE,
+    TextColumn,
+    clip,
+    hanging_lines,
+    one_line,
+    plural,
+    text_table,
+)
 from runner.job import Answer
 from runner.messages import ParseFailure
 
@@ -60,7 +67,7 @@ def answered_search(dataset: Dataset, review: Review, answer: Answer) -> Search 
 def _origin(parsed: SearchPlan | ParseFailure) -> str:
     if isinstance(parsed, ParseFailure):
         return f"the fixed plan, since the reply could not be read: {parsed.reason}"
-    dropped = counted(parsed.dropped, "query", "queries")
+    dropped = plural(parsed.dropped, "query", "queries")
     return f"the model's plan{f', {dropped} dropped' if parsed.dropped else ''}"
 
 
@@ -84,23 +91,25 @@ def search_lines(search: Search, paper: int | None = None) -> Iterator[str]:
     yield f"  {search.origin}"
     places = [str(place) for place, _ in enumerate(search.queries, start=1)]
     columns = [
-        Column(title="query", cells=places),
-        Column(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
-        Column(title="kept", cells=[f"{len(own):,}" for own in search.found.rankings]),
-        Column(
+        TextColumn(title="query", cells=places),
+        TextColumn(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
+        TextColumn(
+            title="kept", cells=[f"{len(own):,}" for own in search.found.rankings]
+        ),
+        TextColumn(
             title="label",
-            cells=[word(query.label, LABEL) for query in search.queries],
+            cells=[clip(query.label, LABEL) for query in search.queries],
             has_words=True,
         ),
     ]
     if paper is not None:
         ranks = [NONE if rank is None else str(rank) for rank in search.ranks(paper)]
-        columns.insert(1, Column(title="rank", cells=ranks))
-    yield from table(columns)
+        columns.insert(1, TextColumn(title="rank", cells=ranks))
+    yield from text_table(columns)
     for place, query in zip(places, search.queries, strict=True):
         # what can be searched of a model's words stands between quotation marks
         asked = expression(query) or "nothing that can be searched"
-        yield from hanging(f"    {place}  ", one_line(asked))
+        yield from hanging_lines(f"    {place}  ", one_line(asked))
     found = search.found
     cut = f", {found.cut:,} more cut" if found.cut else ""
     yield f"  candidates: {len(found.candidates):,}{cut}"

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from jobs.columns import word
 from jobs.review_benchmark.review import Review
+from jobs.text import clip
 from runner.errors import UsageError
 
 SHOWN = 60
@@ -55,6 +55,6 @@ def _unknown(item: str, reviews: Sequence[Review]) -> str:
     near = difflib.get_close_matches(item.partition(":")[0], ids)
     hint = "name a review by its id, or a paper as REVIEW:PAPER."
     if near:
-        names = ", ".join(word(name, SHOWN) for name in near)
+        names = ", ".join(clip(name, SHOWN) for name in near)
         hint = f"the nearest {'are' if near[1:] else 'is'} {names}."
-    return f"There is no review {word(item, SHOWN)!r}; {hint}"
+    return f"There is no review {clip(item, SHOWN)!r}; {hint}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from jobs.inputs.documents import Document
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.wording import WORDING
-from jobs.source.document import Document
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.noticed import Noticed
+from jobs.inputs.documents import read_document
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.extracting.cutting.sections import sections
 from jobs.review_benchmark.extracting.extract import Extract
@@ -10,7 +11,6 @@ from jobs.review_benchmark.inputs.load import papers
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.wording import WORDING
-from jobs.source.reading import read_document
 from runner.errors import UsageError
 from runner.job import InputFile
 
@@ -35,7 +35,7 @@ def load(settings: Settings) -> Extract:
     """
     if settings.extract is None:
         raise UsageError("Name the review: extract FILE, a .pdf, .txt or .xml.")
-    noticed = Noticed()
+    noticed = InputFindings()
     document = read_document(settings.extract)
     return Extract(
         settings=settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from jobs.review_benchmark.figures.curves import by_rank, by_threshold
 from jobs.review_benchmark.figures.losses import waterfall
 from jobs.review_benchmark.figures.reviews import recall
@@ -28,4 +28,4 @@ class Gallery:
             return likeness(models, self.concluded)
 
         draws = (recall, waterfall, by_threshold, by_rank, verdicts)
-        return drawn(lambda: shown(self.results), draws)
+        return build_figures(lambda: shown(self.results), draws)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.figures import models as figures
+from jobs import figures
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.results import Results
 
-Model: TypeAlias = figures.Model[Column]
+Model: TypeAlias = figures.ModelSeries[Column]
 """One of the models that are shown; it has done at least one review."""
 
 
@@ -24,7 +24,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return figures.left_out(len(self.models), self.of)
+        return figures.left_out_note(len(self.models), self.of)
 
 
 def shown(results: Results) -> Shown:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jobs.noticed import Noticed
+from jobs.inputs.column_map import ColumnMap, column_map, keys_of
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs.load import chosen
 from jobs.review_benchmark.inputs.results import (
     FIELDS,
@@ -21,7 +22,6 @@ from jobs.review_benchmark.inputs.results import (
 )
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.settings import Settings
-from jobs.rows.mapping import ColumnMap, column_map, keys_of
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer, TaskSpec
 
@@ -58,7 +58,7 @@ class ResultsImporter:
         named = (*settings.results, *files)
         if not named:
             raise UsageError("Name the results of an agent: --results DIR or FILE.")
-        every = read_truth(settings.truth, Noticed())
+        every = read_truth(settings.truth, InputFindings())
         known = {review.id for review in every}
         asked = {review.id for review in chosen(every, settings)}
         seen: dict[tuple[str, str, int], Path] = {}
@@ -67,7 +67,7 @@ class ResultsImporter:
         every_result = (
             (path, text, result)
             for path in paths
-            for text, result in read_results(path, Noticed(), keys)
+            for text, result in read_results(path, InputFindings(), keys)
         )
         for path, text, result in every_result:
             if result.review not in known:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from jobs.json_lines import kind_of
+from jobs.inputs.rows import kind_of
 from jobs.review_benchmark.answered import word_of
 from runner.errors import DatasetError
 

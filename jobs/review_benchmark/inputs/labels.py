@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from jobs.noticed import Noticed
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.dataset import Label
-from jobs.rows.files import read_csv
 
 COLUMNS = ("cochrane_id", "model", "similar")
 
 
 def read_labels(
-    path: Path, reviews: AbstractSet[str], noticed: Noticed
+    path: Path, reviews: AbstractSet[str], noticed: InputFindings
 ) -> tuple[Label, ...]:
     """The labels in a CSV file; a row without one is passed over.
 

@@ -7,8 +7,8 @@ from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
-from jobs.counted import counted
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
 from jobs.review_benchmark.database.reading import Database
 from jobs.review_benchmark.dataset import Dataset
 from jobs.review_benchmark.inputs.labels import read_labels
@@ -16,7 +16,7 @@ from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.review_benchmark.review import Review
 from jobs.review_benchmark.settings import DATA, Settings
 from jobs.review_benchmark.wording import WORDING
-from jobs.sampling import draw, report
+from jobs.text import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
@@ -83,10 +83,10 @@ def load(settings: Settings) -> Dataset:
     """
     if settings.truth is None:
         raise UsageError("Name the folder of published reviews: --truth DIR.")
-    noticed = Noticed()
+    noticed = InputFindings()
     every = read_truth(settings.truth, noticed)
     reviews = chosen(every, settings)
-    report(noticed, reviews, named(every, settings), "review")
+    report_sample(noticed, reviews, named(every, settings), "review")
     labels = (
         read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
         if settings.verdict_labels is not None
@@ -112,7 +112,7 @@ def admit(dataset: Dataset) -> None:
     found = [review.id for review in dataset.reviews if review.is_title_alone]
     if found and not dataset.settings.title_criteria:
         raise DatasetError(
-            f"{dataset.settings.truth}: {counted(len(found), 'review')} of "
+            f"{dataset.settings.truth}: {plural(len(found), 'review')} of "
             f"{len(dataset.reviews)} can be searched by the title alone, such as "
             f"{found[0]}: research_question repeats the title, and there is neither "
             "pico nor a criterion (fill them in, choose others with --review, or "
@@ -139,7 +139,7 @@ def chosen(reviews: Sequence[Review], settings: Settings) -> tuple[Review, ...]:
         DatasetError: one that is named is not there.
     """
     kept = named(reviews, settings)
-    return draw(kept, settings.limit, key=lambda review: review.id)
+    return draw_sample(kept, settings.limit, key=lambda review: review.id)
 
 
 def named(reviews: Sequence[Review], settings: Settings) -> tuple[Review, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.matching.normal import pmid_of
 
 
-def notice_pmid(pmid: str, where: str, noticed: Noticed) -> None:
+def notice_pmid(pmid: str, where: str, noticed: InputFindings) -> None:
     """Note a PMID in which no number can be read, so that it will match nothing.
 
     Args:

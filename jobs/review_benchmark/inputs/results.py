@@ -10,13 +10,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from jobs.noticed import Noticed
+from jobs.inputs.column_map import ColumnMap, found_words, rename_keys
+from jobs.inputs.files import read_json, read_jsonl, read_text
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.record import Record
-from jobs.rows.files import read_json, read_jsonl, read_text
-from jobs.rows.mapping import ColumnMap, found_words, renamed
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -87,7 +87,9 @@ def values_in(path: Path) -> tuple[Any, ...]:
     try:
         value = read_json(path)
     except DatasetError:
-        rows = tuple(row.fields for row in read_jsonl(path, (), noticed=Noticed()))
+        rows = tuple(
+            row.fields for row in read_jsonl(path, (), noticed=InputFindings())
+        )
         if len(rows) > 1:
             return rows
         raise
@@ -95,7 +97,7 @@ def values_in(path: Path) -> tuple[Any, ...]:
 
 
 def read_results(
-    path: Path, noticed: Noticed, renamed_keys: ColumnMap | None = None
+    path: Path, noticed: InputFindings, renamed_keys: ColumnMap | None = None
 ) -> Iterator[tuple[str, AgentResult]]:
     """Each result in a file with its text: that of the file where it holds one alone.
 
@@ -105,14 +107,14 @@ def read_results(
     values = values_in(path)
     for number, value in enumerate(values, start=1):
         where = path.name if len(values) == 1 else f"{path.name} entry {number}"
-        own = renamed(value, renamed_keys or {})
+        own = rename_keys(value, renamed_keys or {})
         is_whole = own is value and len(values) == 1
         text = read_text(path) if is_whole else msgspec.json.encode(own).decode()
         yield text, result_of(own, where, noticed, label=_label(path))
 
 
 def result_of(
-    value: object, where: str, noticed: Noticed, *, label: str = ""
+    value: object, where: str, noticed: InputFindings, *, label: str = ""
 ) -> AgentResult:
     """The result in a JSON value.
 
@@ -151,7 +153,7 @@ def _label(path: Path) -> str:
     return path.stem.partition("__")[2]
 
 
-def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
+def _records(fields: Fields, noticed: InputFindings) -> tuple[Record, ...]:
     if "papers" in fields.values:
         return _flagged(fields, noticed)
     names = [
@@ -180,7 +182,7 @@ def _records(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
     return (*(replace(record, included=True) for record in lists[0]), *lists[1])
 
 
-def _flagged(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
+def _flagged(fields: Fields, noticed: InputFindings) -> tuple[Record, ...]:
     """The second form: papers, and the ids of those that are included."""
     value = fields.values.get("included_document_ids")
     if not isinstance(value, list):
@@ -204,7 +206,9 @@ def _flagged(fields: Fields, noticed: Noticed) -> tuple[Record, ...]:
     )
 
 
-def _listed(fields: Fields, name: str | None, noticed: Noticed) -> Sequence[Record]:
+def _listed(
+    fields: Fields, name: str | None, noticed: InputFindings
+) -> Sequence[Record]:
     if name is None:
         return ()
     return [
@@ -213,7 +217,9 @@ def _listed(fields: Fields, name: str | None, noticed: Noticed) -> Sequence[Reco
     ]
 
 
-def _repeated(fields: Fields, records: Iterable[Record], noticed: Noticed) -> None:
+def _repeated(
+    fields: Fields, records: Iterable[Record], noticed: InputFindings
+) -> None:
     """Rows of one document are all counted, in precision too."""
     for document, n in Counter(record.document for record in records).items():
         if n > 1:
@@ -226,7 +232,7 @@ def _repeated(fields: Fields, records: Iterable[Record], noticed: Noticed) -> No
             )
 
 
-def _record(fields: Fields, stand_in: str, noticed: Noticed) -> Record:
+def _record(fields: Fields, stand_in: str, noticed: InputFindings) -> Record:
     where = fields.where.partition(":")[0]
     document = fields.identifier("document_id")
     if not document:

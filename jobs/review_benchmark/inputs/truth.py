@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from jobs.noticed import Noticed
+from jobs.inputs.files import read_json
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.fields import Fields
 from jobs.review_benchmark.inputs.pmids import notice_pmid
 from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
-from jobs.rows.files import read_json
 from runner.errors import DatasetError
 
 PATTERN = "cochrane_*.json"
@@ -34,7 +34,7 @@ _REVIEW = (
 _STUDY = ("pmid", "doi", "title", "authors", "year", "cochrane_ref_id", "notes")
 
 
-def read_truth(folder: Path, noticed: Noticed) -> tuple[Review, ...]:
+def read_truth(folder: Path, noticed: InputFindings) -> tuple[Review, ...]:
     """The reviews of a folder, or of one file, ascending by id as text.
 
     Templates are left out and noted.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from jobs.metrics.aggregate import ratio
+from jobs.metrics.columns import ratio
 from jobs.review_benchmark.database.merging import NORMAL
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.database.reading import Database

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from jobs.comparison.difference import Compared
-from jobs.comparison.in_run import ModelPair, model_pairs
+from jobs.comparison.difference import ComparedMetric
+from jobs.comparison.models import ModelPair, model_pairs
 from jobs.metrics import holm, mcnemar
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.settings import Settings
@@ -34,7 +34,7 @@ class Pair:
     right_alone: int
     p: float | None  #: exact McNemar; None where they share no review
     p_holm: float | None = None  #: over all pairs of the run
-    metrics: Mapping[str, Compared]  #: of `PAIRED`, left minus right
+    metrics: Mapping[str, ComparedMetric]  #: of `PAIRED`, left minus right
 
 
 def pairs(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.baselines import Baseline
+from jobs.measures import TrivialBaseline
 from jobs.metrics import mean, ratio
 from jobs.review_benchmark.measuring.column import Column
 
 CHANCE = "chance, with the agent's share of inclusions"
 
 
-def trivial(column: Column) -> Iterator[Baseline]:
+def trivial(column: Column) -> Iterator[TrivialBaseline]:
     """Baselines over the reviews that have candidates."""
     pairs = [
         (own, column.rebuilt[review].candidates)
@@ -48,4 +48,4 @@ def trivial(column: Column) -> Iterator[Baseline]:
             "studies among the candidates / candidates, mean over reviews",
         ),
     ):
-        yield Baseline(of=of, key=key, name=name, value=value, n=n, how=how)
+        yield TrivialBaseline(of=of, key=key, name=name, value=value, n=n, how=how)

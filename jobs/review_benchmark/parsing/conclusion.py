@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from jobs.json_scan import Object, objects, wellformed
-from jobs.replies import first_with, nothing, text_in
+from jobs.replies import (
+    Object,
+    first_object_with,
+    objects,
+    parse_failure,
+    reply_content,
+    wellformed,
+)
 from jobs.review_benchmark.answered import (
     Agreement,
     Certainty,
@@ -32,13 +38,13 @@ def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
 
     Failures: `empty`, `refusal`, `truncated`, `no_conclusion`.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_with("conclusion", text)
+    found = first_object_with("conclusion", text)
     if found is None:
         if "{" in text or reply.is_truncated:
-            return nothing(reply, "no_conclusion")
+            return parse_failure(reply, "no_conclusion")
         return Conclusion(text=wellformed(text))
     concluded = found["conclusion"]
     if not isinstance(concluded, str) or not concluded.strip():
@@ -57,14 +63,14 @@ def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
     Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`,
     `ambiguous`. A number is never rescaled and never clipped.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
     found = [
         _likeness(each) for each in objects(text, lambda value: "similarity" in value)
     ]
     if not found:
-        return nothing(reply, "no_similarity")
+        return parse_failure(reply, "no_similarity")
     said = {
         None if each is None else (each.similarity, each.direction) for each in found
     }

@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.json_scan import arrays, wellformed
-from jobs.replies import first_with, nothing, text_in
+from jobs.replies import (
+    arrays,
+    first_object_with,
+    parse_failure,
+    reply_content,
+    wellformed,
+)
 from jobs.review_benchmark.answered import SearchPlan
 from jobs.review_benchmark.search.query import Query, expression
 from runner.job import guarded
@@ -28,10 +33,10 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
         reply: of the model.
         most: how many queries are kept.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_with("queries", text)
+    found = first_object_with("queries", text)
     rationale = ""
     if found is not None:
         given = found["queries"]
@@ -40,7 +45,7 @@ def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
     else:
         queries = [_worded(each) for each in _listed(text)]
     if not queries:
-        return nothing(reply, "no_queries")
+        return parse_failure(reply, "no_queries")
     usable = [each for each in queries if each is not None and expression(each)]
     if not usable:
         return ParseFailure(reason="no_terms")

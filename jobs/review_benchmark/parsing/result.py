@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs.results import AgentResult, result_of
 from runner.errors import DatasetError
 from runner.job import guarded
@@ -21,7 +21,7 @@ def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
         reply: the file's text.
         where: the review and the agent, as findings name them.
     """
-    noticed = Noticed()
+    noticed = InputFindings()
     try:
         result = result_of(msgspec.json.decode(reply.text), where, noticed)
     except (msgspec.DecodeError, DatasetError) as error:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from jobs.json_scan import objects, wellformed
-from jobs.replies import nothing, text_in
+from jobs.replies import objects, parse_failure, reply_content, wellformed
 from jobs.review_benchmark.answered import RATIONALE, Relevance
 from runner.job import guarded
 from runner.messages import ParseFailure, Reply
@@ -33,7 +32,7 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
         reply: of the model.
         ends: least and highest score of the scale, both inclusive.
     """
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
     found = list(objects(text, lambda value: "score" in value))
@@ -52,7 +51,7 @@ def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFai
     alone = None if reply.is_truncated else _ALONE.fullmatch(text)
     if alone is not None:
         return _agreed([_read(alone, ends)], "number")
-    return nothing(reply, "no_score")
+    return parse_failure(reply, "no_score")
 
 
 def _agreed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from jobs.baselines import beside
+from jobs.measures import add_baselines
 from jobs.review_benchmark.artifacts.benchmark_json import result_files
 from jobs.review_benchmark.artifacts.documents import documents
 from jobs.review_benchmark.artifacts.long import LongFiles
@@ -95,7 +95,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         kept=remembered,
     )
     baselines = {model: [*trivial(own)] for model, own in columns.items()}
-    return beside(card, baselines, MEASURES)
+    return add_baselines(card, baselines, MEASURES)
 
 
 def _worst(results: Results) -> str:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.columns import one_line, padded, shortened, taken
-from jobs.comparison.in_run import in_words
-from jobs.counted import counted
+from jobs.comparison.models import test_words
+from jobs.inputs.sampling import sample_sentences
 from jobs.review_benchmark.matching.rules import METHODS
 from jobs.review_benchmark.measuring.column import Column
 from jobs.review_benchmark.measuring.lost import LOST_AT, PaperMatch
@@ -18,7 +17,7 @@ from jobs.review_benchmark.measuring.results import Results
 from jobs.review_benchmark.summary.reasons import failure_reasons, percent
 from jobs.review_benchmark.summary.verdicts import verdict_text
 from jobs.review_benchmark.verdicts.measured import Verdicts
-from jobs.sampling import sampled
+from jobs.text import display_width, one_line, padded, plural, shortened
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -63,8 +62,8 @@ def run_text(
         lines += [*_review(results, column, review), ""]
     left = len(every) - len(every[:most])
     if left:
-        lines += [f"{counted(left, 'more result')} in summary.txt", ""]
-    lines += sampled(findings)
+        lines += [f"{plural(left, 'more result')} in summary.txt", ""]
+    lines += sample_sentences(findings)
     lines += _table(results)
     lines += _lost(results)
     lines += _pairs(results.pairs)
@@ -136,7 +135,7 @@ def _table(results: Results) -> Iterator[str]:
                 _short(known["macro.screening_recall"].value),
             ]
         )
-    widths = [max(map(taken, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(map(padded, row, widths)).rstrip()
 
@@ -147,7 +146,7 @@ def _lost(results: Results) -> Iterator[str]:
         known = column.by_path()
         counts = {step: known[f"lost.{step}"].value or 0 for step in LOST_AT}
         total = int(sum(counts.values()))
-        studies = counted(int(known["count.truth"].value or 0), "study", "studies")
+        studies = plural(int(known["count.truth"].value or 0), "study", "studies")
         name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
         methods = ", ".join(
             f"{key} {known[f'count.method.{method}'].value}"
@@ -171,11 +170,11 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
         yield (
             f"{_name(own.left)} minus {_name(own.right)}  recall {recall}{shown}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
-            f"{counted(own.reviews, 'review')} ({own.dropped} dropped)  "
-            f"{in_words(found)}"
+            f"{plural(own.reviews, 'review')} ({own.dropped} dropped)  "
+            f"{test_words(found)}"
         )
     if pairs[MOST_PAIRS:]:
-        left = counted(len(pairs) - MOST_PAIRS, "more pair")
+        left = plural(len(pairs) - MOST_PAIRS, "more pair")
         yield f"{left} of models in comparison.csv"
 
 

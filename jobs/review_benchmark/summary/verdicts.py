@@ -6,13 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from jobs.columns import WIDTH, Column, cut, hanging, number, one_line, shortened, table
-from jobs.counted import counted
 from jobs.metrics import mean
 from jobs.review_benchmark.verdicts.effects import Reason
 from jobs.review_benchmark.verdicts.findings import not_available
 from jobs.review_benchmark.verdicts.measured import Verdicts
 from jobs.review_benchmark.verdicts.threshold import Source
+from jobs.text import (
+    WIDTH,
+    TextColumn,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    shortened,
+    text_table,
+)
 
 MOST_PAIRS = 10
 """Alike reviews that are named."""
@@ -27,22 +36,22 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
         return
     yield ""
     yield f"Verdicts ({found[0].kind}): conclusions beside those of the authors"
-    yield from table(
+    yield from text_table(
         (
-            Column(
+            TextColumn(
                 title="model",
                 cells=[shortened(one_line(own.model), NAME) for own in found],
                 has_words=True,
             ),
-            Column(
+            TextColumn(
                 title="n",
                 cells=[f"{len(own.compared)}/{len(own.matches)}" for own in found],
             ),
-            Column(
+            TextColumn(
                 title="matched",
                 cells=[number(mean(own.compared.values()), 3) for own in found],
             ),
-            Column(
+            TextColumn(
                 title="null (pairs)",
                 cells=[
                     f"{number(mean(own.mismatched.values()), 3)} "
@@ -50,23 +59,23 @@ def verdict_text(found: Sequence[Verdicts]) -> Iterator[str]:
                     for own in found
                 ],
             ),
-            Column(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
-            Column(title="threshold", cells=[_threshold(own) for own in found]),
-            Column(title="above", cells=[_above(own) for own in found]),
-            Column(title="passed", cells=[_passed(own) for own in found]),
+            TextColumn(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
+            TextColumn(title="threshold", cells=[_threshold(own) for own in found]),
+            TextColumn(title="above", cells=[_above(own) for own in found]),
+            TextColumn(title="passed", cells=[_passed(own) for own in found]),
         )
     )
     drawn = found[0].threshold
     if drawn is not None and drawn.source == "labels":
         yield (
-            f"  The threshold is drawn by {counted(drawn.n, 'label')}; leave-one-out "
+            f"  The threshold is drawn by {plural(drawn.n, 'label')}; leave-one-out "
             f"accuracy {number(drawn.accuracy, 3)}."
         )
     yield from _drawn_otherwise(found)
     yield from _judged(found)
     yield from _opposite(found)
     for missing in not_available(found):
-        yield from hanging("  not available: ", one_line(missing))
+        yield from hanging_lines("  not available: ", one_line(missing))
     yield from _alike(found)
 
 
@@ -120,7 +129,7 @@ def _judged(found: Sequence[Verdicts]) -> Iterator[str]:
         )
         if effects:
             said = f"{own.model} against its authors: {', '.join(shown)}"
-            yield from hanging("  ", one_line(said))
+            yield from hanging_lines("  ", one_line(said))
 
 
 REASONS: Mapping[Reason, str] = {
@@ -140,7 +149,7 @@ def _opposite(found: Sequence[Verdicts]) -> Iterator[str]:
         reviews = [review for review, match in own.matches.items() if match.is_opposite]
         if reviews:
             said = f"{own.model} concludes the opposite: {', '.join(reviews)}"
-            yield from hanging("  ", one_line(said))
+            yield from hanging_lines("  ", one_line(said))
 
 
 def _alike(found: Sequence[Verdicts]) -> Iterator[str]:
@@ -158,4 +167,4 @@ def _alike(found: Sequence[Verdicts]) -> Iterator[str]:
             WIDTH,
         )
     if len(ordered) > MOST_PAIRS:
-        yield f"  And {counted(len(ordered) - MOST_PAIRS, 'more pair')}."
+        yield f"  And {plural(len(ordered) - MOST_PAIRS, 'more pair')}."

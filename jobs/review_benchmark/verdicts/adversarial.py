@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from jobs.columns import Column, number, table
 from jobs.metrics import mean
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.database.connection import writer
@@ -30,6 +29,7 @@ from jobs.review_benchmark.settings import Settings
 from jobs.review_benchmark.verdicts import tfidf
 from jobs.review_benchmark.verdicts.effects import Comparison, compared, read
 from jobs.review_benchmark.verdicts.threshold import Threshold, from_mismatched
+from jobs.text import TextColumn, number, text_table
 
 KINDS: Final = ("opposite", "hedged", "paraphrase")
 """The kinds of pairs, in the file's order."""
@@ -136,14 +136,16 @@ class Adversarial:
         """A table of the kinds."""
         rows = self.figures()
         columns = [
-            Column(title="kind", cells=[*rows], has_words=True),
-            Column(title="pairs", cells=[str(own["pairs"]) for own in rows.values()]),
-            Column(
+            TextColumn(title="kind", cells=[*rows], has_words=True),
+            TextColumn(
+                title="pairs", cells=[str(own["pairs"]) for own in rows.values()]
+            ),
+            TextColumn(
                 title="similarity",
                 cells=[number(own["mean_similarity"], 3) for own in rows.values()],
             ),
             *(
-                Column(title=title, cells=[str(own[name]) for own in rows.values()])
+                TextColumn(title=title, cells=[str(own[name]) for own in rows.values()])
                 for name, title in (
                     ("alike_by_words", "alike by words"),
                     ("passed", "passed"),
@@ -157,7 +159,7 @@ class Adversarial:
             f"Alike by words: similarity above {number(drawn, 3)}. Passed, failed, "
             "not judged: by direction and certainty."
         )
-        return "\n".join((*table(columns, indent=""), key))
+        return "\n".join((*text_table(columns, indent=""), key))
 
     def write(self, folder: Path) -> Adversarial:
         """Write inputs for an import, or a run with a judge: a folder for each kind."""

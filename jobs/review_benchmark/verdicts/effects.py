@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from jobs.lexical import content_words
 from jobs.review_benchmark.answered import Certainty, Direction
-from jobs.words import content_words
 
 Outcome: TypeAlias = Literal["passed", "failed", "not judged"]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from jobs.cosines import cosines
+from jobs.lexical import cosines
 from jobs.review_benchmark.answered import Vector
 from jobs.review_benchmark.rebuilt import Concluded, Sheet
 from jobs.review_benchmark.review import Review

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.comparison.in_run import (
-    TESTED_COLUMNS,
-    difference_cells,
-    tested_cells,
-)
+from jobs.comparison.models import TESTED_COLUMNS, difference_cells, tested_cells
 from jobs.screening.measuring.pairs import PAIRED, SENSITIVITY, SPECIFICITY
 from jobs.screening.measuring.results import Column, Results
 from runner.scorecard import Cell, Table

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
+from jobs.lexical import content_words
 from jobs.screening.asking.sections import OBJECTIVES, SELECTION
 from jobs.screening.inputs.criteria import PICO
-from jobs.words import content_words
 from runner.messages import ChatRequest
 
 INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
@@ -30,7 +30,7 @@ _ASKED = ("Question", OBJECTIVES, "Population", "Intervention")
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt."""
     asked = "".join(each.text for each in request.messages if each.role == "user")
-    found = dict(blocks(asked))
+    found = dict(read_blocks(asked))
     review = list(_lines(found.get("review", "")))
     paper = found.get("paper")
     answer = _criteria(review) if paper is None else _screened(review, paper)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.lengths import is_longer
+from jobs.chat import is_longer_than
 from jobs.screening.asking import request as asking
 from jobs.screening.asking.told import carrying
 from jobs.screening.corpus import Criteria
@@ -38,7 +38,7 @@ def plan(dataset: Dataset) -> Iterator[TaskSpec]:
     if settings.criteria_source == "llm":
         for review in dataset.screened:
             # the key of a record holds a colon, that of a review none: no group is both
-            is_long = is_longer(
+            is_long = is_longer_than(
                 asking.criteria(dataset, review), settings.max_prompt_tokens
             )
             yield TaskSpec(
@@ -132,4 +132,4 @@ def _skip(
     if stage == "fulltext" and not dataset.has_fulltext(record.paper):
         return "no_fulltext"
     request = asking.screen(dataset, stage, record, context)
-    return "too_long" if is_longer(request, settings.max_prompt_tokens) else None
+    return "too_long" if is_longer_than(request, settings.max_prompt_tokens) else None

@@ -6,7 +6,7 @@ marks, the paper's derived from the task.
 
 from __future__ import annotations
 
-from jobs.marks import block
+from jobs.chat import data_block
 from jobs.screening.asking.told import Lines
 from jobs.screening.corpus import Text
 from jobs.screening.settings import StageName
@@ -21,7 +21,7 @@ def review_part(lines: Lines, review: str = "") -> TextPart:
         review: its id; empty: hidden.
     """
     shown = (("Id", review), *lines) if review else lines
-    return TextPart(text=block("review", _listed(shown)), cache=True)
+    return TextPart(text=data_block("review", _listed(shown)), cache=True)
 
 
 def paper_part(
@@ -46,7 +46,7 @@ def paper_part(
     if stage == "fulltext":
         # the last field, so that its own line breaks harm nothing
         shown = f"{shown}\nFull text: {body.strip()}"
-    return TextPart(text=block("paper", shown, seed=seed))
+    return TextPart(text=data_block("paper", shown, seed=seed))
 
 
 def _listed(lines: Lines | list[tuple[str, str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.chat import chat
+from jobs.chat import chat_request
 from jobs.screening.asking import prompts, schemas
 from jobs.screening.asking.told import from_abstract, told
 from jobs.screening.dataset import Dataset
@@ -30,7 +30,7 @@ def criteria(dataset: Dataset, review: str) -> ChatRequest:
     """What does the review ask for?"""
     part = prompts.review_part(from_abstract(dataset.review(review)).lines)
     asked = dataset.prompts.messages("criteria", review=part)
-    return chat(dataset.settings, asked, schemas.CRITERIA)
+    return chat_request(dataset.settings, asked, schemas.CRITERIA)
 
 
 def screen(
@@ -62,4 +62,4 @@ def screen(
             id_=record.paper if settings.show_ids else "",
         ),
     )
-    return chat(dataset.settings, asked, schemas.SCREEN)
+    return chat_request(dataset.settings, asked, schemas.SCREEN)

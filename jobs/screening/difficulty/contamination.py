@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from jobs.metrics.aggregate import mean, ratio
+from jobs.metrics.columns import mean, ratio
 from jobs.screening.corpus import Corpus, Exclusion
 
 

@@ -18,8 +18,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from jobs.metrics import auroc
-from jobs.metrics.aggregate import mean, quantiles
-from jobs.metrics.columns import Bools, Floats, quotient
+from jobs.metrics.columns import Bools, Floats, mean, quantiles, quotient
 from jobs.screening.corpus import Corpus, Places, Text
 from jobs.screening.graph.relations import Graph, Neighbourhood
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobs.metrics.aggregate import mean
-from jobs.metrics.columns import Floats
+from jobs.metrics.columns import Floats, mean
 from jobs.screening.corpus import Corpus, Exclusion, true_exclusions
 from jobs.screening.difficulty.drift import (
     TOO_EASY,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from jobs.columns import one_line
-from jobs.quoted import quoted
 from jobs.screening.asking.told import Source, Told, told
 from jobs.screening.explain.run import Run
+from jobs.text import one_line, quoted_lines
 from runner.job import Answer, Task
 
 SOURCES: Mapping[Source, str] = {
@@ -39,7 +38,7 @@ def told_lines(run: Run, review: str, answers: Iterable[Answer]) -> Iterator[str
         heard = f" ({', '.join(dict.fromkeys(whom))})" if len(by_text) > 1 else ""
         yield f"told       from {SOURCES[own.source]}{heard}"
         for label, text in own.lines:
-            yield from quoted(f"{label}: {one_line(text)}")
+            yield from quoted_lines(f"{label}: {one_line(text)}")
 
 
 def _whom(task: Task) -> str:

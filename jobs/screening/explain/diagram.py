@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.columns import WIDTH, cut, one_line, padded
-from jobs.counted import counted
 from jobs.screening.explain.account import Account, Related
+from jobs.text import WIDTH, cut, one_line, padded, plural
 
 BOXES = 4
 """Related reviews that are drawn: those that share most, then by id."""
@@ -26,7 +25,7 @@ def diagram(account: Account) -> Iterator[str]:
     """The lines of the diagram."""
     near = sorted(account.related, key=lambda one: (-len(one.shared), one.review))
     shown = sorted(near[:BOXES], key=lambda one: one.review)
-    included = counted(account.statistics.n_included, "included paper")
+    included = plural(account.statistics.n_included, "included paper")
     yield from _beside(
         [[account.review, account.title or UNTITLED, included]], marks="┬" * len(shown)
     )
@@ -36,10 +35,10 @@ def diagram(account: Account) -> Iterator[str]:
     yield _lines(len(shown), "│")
     yield from _beside([_related(one) for one in shown], top="┴", bottom="┬")
     if near[BOXES:]:
-        yield f"{_INDENT}and {counted(len(near[BOXES:]), 'further related review')}"
+        yield f"{_INDENT}and {plural(len(near[BOXES:]), 'further related review')}"
     yield _lines(len(shown), "▼")
     papers = " ".join(one.paper for one in account.candidates)
-    candidates = counted(len(account.candidates), "candidate")
+    candidates = plural(len(account.candidates), "candidate")
     collected = account.statistics.n_related_papers
     left = (
         f"{collected:,} collected, without the {collected - len(account.candidates):,} "

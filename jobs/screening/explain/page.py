@@ -5,21 +5,21 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from jobs.columns import (
-    NONE,
-    WIDTH,
-    Column,
-    cut,
-    hanging,
-    one_line,
-    table,
-    taken,
-    words,
-)
-from jobs.counted import counted
 from jobs.screening.explain.account import Account, DrawnKind, NearMiss
 from jobs.screening.explain.diagram import UNTITLED, diagram
 from jobs.screening.explain.record_page import NO_ABSTRACT
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    cut,
+    display_width,
+    hanging_lines,
+    joined_words,
+    one_line,
+    plural,
+    text_table,
+)
 
 INCLUDED = 5
 """Included papers that are listed."""
@@ -53,20 +53,20 @@ def _steps(account: Account) -> Iterator[str]:
     yield ""
     without = figures.n_references - figures.n_included
     yield (
-        f"1. Included: {counted(figures.n_included, 'paper')} with an abstract; "
+        f"1. Included: {plural(figures.n_included, 'paper')} with an abstract; "
         f"without, relating none: {without:,}."
     )
     yield from _titled(account.included[:INCLUDED])
     yield from _more(figures.n_included - INCLUDED)
     yield (
-        f"2. Related: {counted(figures.n_related_reviews, 'review')} "
+        f"2. Related: {plural(figures.n_related_reviews, 'review')} "
         f"{'shares' if figures.n_related_reviews == 1 else 'share'} a paper with it."
     )
     for one in account.related:
         yield from _titled([(one.review, one.title)])
         yield from _wrapped(f"shares {len(one.shared):,}: ", one.shared)
     yield (
-        f"3. Collected: {counted(figures.n_related_papers, 'paper')} with an abstract "
+        f"3. Collected: {plural(figures.n_related_papers, 'paper')} with an abstract "
         "that they include."
     )
     yield (
@@ -74,7 +74,7 @@ def _steps(account: Account) -> Iterator[str]:
         f"review includes itself; {account.without_abstract:,} without an abstract;"
     )
     yield f"   known exclusions, left to their own kind: {account.known_left_out:,}."
-    yield f"5. Candidates: {counted(figures.n_candidates, 'paper')}, SHA-256"
+    yield f"5. Candidates: {plural(figures.n_candidates, 'paper')}, SHA-256"
     yield f"   {figures.candidates_sha256}"
     yield from _candidates(account)
     yield f"6. Draw: by hash, seed {account.seed}."
@@ -98,17 +98,17 @@ def _compared(account: Account, near: NearMiss) -> Iterator[str]:
         (near.paper, near.title, near.abstract),
     ):
         yield from _titled([(name, title)])
-        yield from hanging("       ", one_line(abstract).strip() or NO_ABSTRACT)
+        yield from hanging_lines("       ", one_line(abstract).strip() or NO_ABSTRACT)
 
 
 def _candidates(account: Account) -> Iterator[str]:
     shown = account.candidates[:LISTED]
     if shown:
-        yield from table(
+        yield from text_table(
             [
                 _column("paper", (one.paper for one in shown)),
                 _column("known", (one.known or NONE for one in shown)),
-                _column("brought by", (words(one.by) for one in shown)),
+                _column("brought by", (joined_words(one.by) for one in shown)),
                 _column("title", (one.title or UNTITLED for one in shown)),
             ],
             indent="     ",
@@ -123,9 +123,11 @@ def _draw(kind: DrawnKind) -> Iterator[str]:
     shown = kind.lots[:LISTED]
     if not shown:
         return
-    yield from table(
+    yield from text_table(
         [
-            Column(title="rank", cells=[str(rank) for rank, _ in enumerate(shown, 1)]),
+            TextColumn(
+                title="rank", cells=[str(rank) for rank, _ in enumerate(shown, 1)]
+            ),
             _column("hash", (each.sha256[:DIGITS] for each in shown)),
             _column("paper", (each.paper for each in shown)),
         ],
@@ -134,8 +136,8 @@ def _draw(kind: DrawnKind) -> Iterator[str]:
     yield from _more(len(kind.lots) - LISTED)
 
 
-def _column(title: str, cells: Iterable[str]) -> Column:
-    return Column(title=title, cells=list(map(one_line, cells)), has_words=True)
+def _column(title: str, cells: Iterable[str]) -> TextColumn:
+    return TextColumn(title=title, cells=list(map(one_line, cells)), has_words=True)
 
 
 def _titled(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -153,7 +155,7 @@ def _wrapped(label: str, papers: Iterable[str]) -> Iterator[str]:
     line = f"       {label}"
     blank = " " * len(line)
     for paper in map(one_line, papers):
-        if taken(f"{line}{paper}") > WIDTH and line.strip():
+        if display_width(f"{line}{paper}") > WIDTH and line.strip():
             yield cut(line.rstrip(), WIDTH)
             line = blank
         line += f"{paper} "
@@ -165,5 +167,5 @@ def _ascii(line: str) -> str:
     signs = []
     for sign in line.translate(_PLAIN):
         base = unicodedata.normalize("NFKD", sign)[0]
-        signs.append(base if base.isascii() else "?" * taken(sign))
+        signs.append(base if base.isascii() else "?" * display_width(sign))
     return "".join(signs)

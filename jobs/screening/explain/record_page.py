@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.columns import WIDTH, cut, hanging, number, one_line
-from jobs.counted import counted
 from jobs.screening.corpus import Text
 from jobs.screening.decisions import OUTCOMES
 from jobs.screening.explain.criteria import told_lines
@@ -17,6 +15,7 @@ from jobs.screening.explain.run import Run
 from jobs.screening.explain.selection import Selection
 from jobs.screening.measuring.view import UNDECIDED, View
 from jobs.screening.validation_set import Record, record_key
+from jobs.text import WIDTH, cut, hanging_lines, number, one_line, plural
 
 NO_ABSTRACT = "(no abstract)"
 
@@ -40,11 +39,11 @@ def record_lines(run: Run, chosen: Selection, at: int) -> Iterator[str]:
     year = "" if text.year is None else f" ({text.year})"
     yield cut(one_line(key), WIDTH)
     title = one_line(run.review_title(chosen.review)) or UNTITLED
-    yield from hanging("review     ", title)
+    yield from hanging_lines("review     ", title)
     yield from abstract_lines(run.review(chosen.review))
-    yield from hanging("paper      ", (one_line(text.title) or UNTITLED) + year)
+    yield from hanging_lines("paper      ", (one_line(text.title) or UNTITLED) + year)
     yield from abstract_lines(text)
-    yield from hanging("truth      ", _truth(run, key, at))
+    yield from hanging_lines("truth      ", _truth(run, key, at))
     yield from told_lines(run, chosen.review, answers)
     for model, view in run.views.items():
         yield ""
@@ -61,7 +60,9 @@ def record_lines(run: Run, chosen: Selection, at: int) -> Iterator[str]:
 
 def abstract_lines(text: Text) -> Iterator[str]:
     """The whole abstract of a review or paper, so that the two can be compared."""
-    yield from hanging("abstract   ", one_line(text.abstract).strip() or NO_ABSTRACT)
+    yield from hanging_lines(
+        "abstract   ", one_line(text.abstract).strip() or NO_ABSTRACT
+    )
 
 
 def _truth(run: Run, key: str, at: int) -> str:
@@ -87,8 +88,8 @@ def _relations(record: Record | None) -> str:
     if record is None:
         return ""
     return (
-        f": included by {counted(record.n_links, 'related review')}, which share up to "
-        f"{counted(record.n_shared, 'paper')} with this one"
+        f": included by {plural(record.n_links, 'related review')}, which share up to "
+        f"{plural(record.n_shared, 'paper')} with this one"
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from jobs.columns import hanging, number, one_line
-from jobs.quoted import quoted
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.criteria import parse_criteria
 from jobs.screening.parsing.screen import parse_screen
+from jobs.text import hanging_lines, number, one_line, quoted_lines
 from runner.job import Answer
 from runner.messages import ParseFailure
 
@@ -24,11 +23,11 @@ def reply_lines(answers: Iterable[Answer], *, imported: bool) -> Iterator[str]:
         task = answer.task
         yield f"  {task.stage:<10} replicate {task.replicate}, task {task.number:,}"
         if answer.chat is not None and not imported:
-            yield from quoted(answer.chat.text)
+            yield from quoted_lines(answer.chat.text)
             if answer.chat.finish_reason != "stop":
                 yield f"    ended    {one_line(answer.chat.finish_reason)}"
         for label, line in _reading(answer, imported=imported):
-            yield from hanging(f"    {label:<8} ", line)
+            yield from hanging_lines(f"    {label:<8} ", line)
 
 
 def _reading(answer: Answer, *, imported: bool) -> Iterator[tuple[str, str]]:

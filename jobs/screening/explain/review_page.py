@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jobs.columns import NONE, WIDTH, Column, cut, hanging, number, one_line, table
-from jobs.counted import counted
 from jobs.metrics.columns import Bools
 from jobs.screening.decisions import OUTCOMES
 from jobs.screening.explain.criteria import told_lines
@@ -16,6 +14,17 @@ from jobs.screening.explain.run import Run
 from jobs.screening.measuring.ranking import Ranked
 from jobs.screening.measuring.view import View
 from jobs.screening.validation_set import record_key
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    text_table,
+)
 from runner.job import Answer
 
 LISTED = 20
@@ -33,8 +42,8 @@ def review_lines(run: Run, review: str) -> Iterator[str]:
     )
     yield cut(one_line(review), WIDTH)
     title = one_line(run.review_title(review)) or UNTITLED
-    yield from hanging("review     ", title)
-    yield from hanging("records    ", f"{len(mine):,}: {shown}")
+    yield from hanging_lines("review     ", title)
+    yield from hanging_lines("records    ", f"{len(mine):,}: {shown}")
     yield from told_lines(run, review, _of_records(run, review, mine))
     for model, view in run.views.items():
         yield ""
@@ -58,14 +67,14 @@ def _of_model(run: Run, view: View, own: Ranked) -> Iterator[str]:
     outcomes = [OUTCOMES[outcome] for outcome in view.outcome[own.rows].tolist()]
     counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
     said = ", ".join(count for count in counts if not count.startswith("0 "))
-    yield from hanging("  decisions  ", said)
+    yield from hanging_lines("  decisions  ", said)
     calls = view.call[own.rows]
-    positives = counted(int(own.label.sum()), "included paper")
+    positives = plural(int(own.label.sum()), "included paper")
     # what ranks lowest was excluded most surely
     missed = _places(own.label & (calls == 0))[::-1]
     yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
     yield from _table(run, view, own, missed)
-    negatives = counted(int((~own.label).sum()), "negative")
+    negatives = plural(int((~own.label).sum()), "negative")
     wrong = _places(~own.label & (calls == 1))
     yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
     yield from _table(run, view, own, wrong)
@@ -97,11 +106,11 @@ def _table(run: Run, view: View, own: Ranked, places: Sequence[int]) -> Iterator
         "reason": [said.reason_code[at] if said.reason_code else "" for at in rows],
         "title": [run.paper(paper).title for paper in papers],
     }
-    yield from table(
+    yield from text_table(
         [
             _words("paper", papers),
-            Column(title="p", cells=[number(float(said.p[at]), 2) for at in rows]),
-            Column(title="rank", cells=[f"{place + 1:,}" for place in shown]),
+            TextColumn(title="p", cells=[number(float(said.p[at]), 2) for at in rows]),
+            TextColumn(title="rank", cells=[f"{place + 1:,}" for place in shown]),
             # what says nothing leaves its room to the others
             *(_words(title, cells) for title, cells in texts.items() if any(cells)),
         ],
@@ -111,6 +120,6 @@ def _table(run: Run, view: View, own: Ranked, places: Sequence[int]) -> Iterator
         yield f"    and {len(places) - LISTED:,} more"
 
 
-def _words(title: str, cells: Sequence[str]) -> Column:
+def _words(title: str, cells: Sequence[str]) -> TextColumn:
     shown = [one_line(cell) or NONE for cell in cells]
-    return Column(title=title, cells=shown, has_words=True)
+    return TextColumn(title=title, cells=shown, has_words=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jobs.metrics.columns import Ints
+from jobs.replies import AnswerSubset
 from jobs.screening.corpus import Text
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Decisions, Records, Sheet
@@ -14,7 +15,6 @@ from jobs.screening.gathering.gathering import sheet_of
 from jobs.screening.gathering.records import Screened
 from jobs.screening.measuring.ranking import Ranked, ranked
 from jobs.screening.measuring.view import View, text_rank
-from jobs.some_answers import SomeAnswers
 from runner.job import Answer, Answers, Task
 
 _NO_TEXT = Text()
@@ -30,7 +30,7 @@ class Run:
 
     dataset: Dataset
     found: Screened
-    answers: SomeAnswers
+    answers: AnswerSubset
 
     @classmethod
     def about(
@@ -44,7 +44,9 @@ class Run:
         return cls(
             dataset=dataset,
             found=found,
-            answers=SomeAnswers.where(answers, lambda task: review_of(task) in reviews),
+            answers=AnswerSubset.where(
+                answers, lambda task: review_of(task) in reviews
+            ),
         )
 
     @property

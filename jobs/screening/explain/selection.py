@@ -13,9 +13,9 @@ from itertools import chain
 
 import numpy as np
 
-from jobs.columns import word
 from jobs.screening.gathering.records import Screened
 from jobs.screening.validation_set import record_key
+from jobs.text import clip
 from runner.errors import UsageError
 
 SHOWN = 60
@@ -61,11 +61,11 @@ def _record(found: Screened, at: int) -> Selection:
 
 
 def _unknown(item: str, found: Screened) -> str:
-    near = [word(name, SHOWN) for name in _near(item, found)]
+    near = [clip(name, SHOWN) for name in _near(item, found)]
     hint = "name a review by its id, or a record as review:paper."
     if near:
         hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
-    return f"There is no review and no record {word(item, SHOWN)!r}; {hint}"
+    return f"There is no review and no record {clip(item, SHOWN)!r}; {hint}"
 
 
 def _near(item: str, found: Screened) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from jobs.screening.figures.kinds import candidates, fpr, roc, similarity
 from jobs.screening.figures.reading import recall, saved
 from jobs.screening.figures.shown import shown
@@ -31,4 +31,4 @@ class Gallery:
             similarity,
             candidates,
         )
-        return drawn(lambda: shown(self.results), draws)
+        return build_figures(lambda: shown(self.results), draws)

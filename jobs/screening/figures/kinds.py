@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobs.figures.curves import thinned
-from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures import SIDE_BY_SIDE, thinned_points
 from jobs.metrics.classification import curve
 from jobs.screening.figures.shown import Model, Shown, ends
 from jobs.screening.measuring.strata import ALL, strata
@@ -78,7 +77,7 @@ def _roc(model: Model) -> Panel | None:
         if name == ALL or label.all() or not label.any():
             continue
         points = curve(label, view.height[rows])
-        some = thinned(len(points.tp))
+        some = thinned_points(len(points.tp))
         marks.append(
             LineSeries(
                 x=tuple(points.fpr[some].tolist()),

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jobs.counted import counted
-from jobs.figures.curves import thinned
-from jobs.figures.models import SIDE_BY_SIDE
+from jobs.figures import SIDE_BY_SIDE, thinned_points
 from jobs.metrics.columns import Floats
 from jobs.metrics.screening import recall_curve
 from jobs.screening.figures.shown import Model, Shown
 from jobs.screening.measuring.ranking import ranked
+from jobs.text import plural
 from runner.scorecard import Axis, Figure, LineSeries, Panel, Points, ReferenceLine
 
 MOST_CURVES = 200
@@ -55,7 +54,7 @@ def _curves(model: Model) -> Panel | None:
     mean = np.mean([np.interp(GRID, x, y) for x, y in found], axis=0)
     singles = found if len(found) <= MOST_CURVES else []
     return Panel(
-        title=f"{model.name}, {counted(len(found), 'review')}",
+        title=f"{model.name}, {plural(len(found), 'review')}",
         x=Axis(label="share of records read", lo=0, hi=1),
         y=Axis(label="recall", lo=0, hi=1),
         square=True,
@@ -69,7 +68,7 @@ def _curves(model: Model) -> Panel | None:
 
 def _singles(found: list[tuple[Floats, Floats]]) -> Iterator[LineSeries]:
     for number, (x, y) in enumerate(found):
-        some = thinned(len(x))
+        some = thinned_points(len(x))
         yield LineSeries(
             x=tuple(x[some].tolist()),
             y=tuple(y[some].tolist()),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.counted import counted
-from jobs.figures import models as figures
+from jobs import figures
 from jobs.screening.measuring.results import Column, Results
+from jobs.text import plural
 from runner.scorecard import Metric
 
-Model: TypeAlias = figures.Model[Column]
+Model: TypeAlias = figures.ModelSeries[Column]
 """One of the models that are shown."""
 
 
@@ -25,7 +25,7 @@ class Shown:
     @property
     def rest(self) -> str:
         """The end of a caption; empty where no model is left out."""
-        return figures.left_out(len(self.models), len(self.results.columns))
+        return figures.left_out_note(len(self.models), len(self.results.columns))
 
     @property
     def drawn(self) -> str:
@@ -34,7 +34,7 @@ class Shown:
         reviews = len(self.results.sheet.records.reviews)
         return (
             f"{100 * settings.level:g}% percentile bootstrap by review "
-            f"({counted(reviews, 'review')}, B {settings.boot_b:,})"
+            f"({plural(reviews, 'review')}, B {settings.boot_b:,})"
         )
 
 

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jobs.figures.models import SIDE_BY_SIDE
-from jobs.figures.reliability import Stated, Words, panels
+from jobs.figures import (
+    SIDE_BY_SIDE,
+    ReliabilitySeries,
+    ReliabilityWords,
+    reliability_panels,
+)
 from jobs.metrics import reliability
 from jobs.metrics.calibration import Bin
 from jobs.screening.decisions import EXCLUDE
@@ -74,16 +78,18 @@ def calibration(shown: Shown) -> Figure | None:
         "Below, how many. Observed shares go by this set's ratio of negatives."
         f"{shown.rest}",
         columns=SIDE_BY_SIDE[len(found)],
-        panels=panels(
+        panels=reliability_panels(
             [
-                Stated(
+                ReliabilitySeries(
                     name=model.name,
                     series=model.series,
                     bins=_bins(model.column.view),
                 )
                 for model in found
             ],
-            Words(share="share included", probability="p_include", counted="records"),
+            ReliabilityWords(
+                share="share included", probability="p_include", counted="records"
+            ),
         ),
     )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from jobs.inputs.rows import InputFindings
 from jobs.metrics.columns import Floats, Ints
-from jobs.noticed import Noticed
 from jobs.screening.asking.plan import ends
 from jobs.screening.corpus import Criteria
 from jobs.screening.dataset import Dataset
@@ -109,7 +109,7 @@ class _Gathering:
             for model in answers.models
             for replicate in range(1, answers.replicates + 1)
         }
-        self.noticed = Noticed()
+        self.noticed = InputFindings()
         self._open = 0
         self.stale = 0
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.rows.files import csv_columns, read_csv
-from jobs.rows.mapping import ColumnMap, column_map, found_words, listed
-from jobs.rows.row import Row
+from jobs.inputs.column_map import ColumnMap, column_map, found_words, listed
+from jobs.inputs.files import csv_columns, read_csv
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.inputs.ids import id_of, read_id
 from runner.errors import DatasetError
 
@@ -60,7 +59,7 @@ class Layout:
     review: str = ""  #: of all rows, where no column says it
     has_places: bool = False  #: scores are places in a ranking
 
-    def rows(self, noticed: Noticed) -> Iterator[Row]:
+    def rows(self, noticed: InputFindings) -> Iterator[InputRow]:
         """The rows of the file, with the review that they belong to."""
         needed = self._needed()
         rows = read_csv(
@@ -84,7 +83,7 @@ class Layout:
     def last_places(self) -> Mapping[str, int]:
         """By review the number of places in its ranking; empty for other scores."""
         last: dict[str, int] = {}
-        for row in self.rows(Noticed()) if self.has_places else ():
+        for row in self.rows(InputFindings()) if self.has_places else ():
             if row.has(RANK):
                 review, place = read_id(row, "review_pmid"), row.count(RANK)
                 if not place:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobs.noticed import Noticed
-from jobs.rows.row import Row
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.decisions import NOTED
 from jobs.screening.gathering.records import STAGES, Truth, text_of
 from jobs.screening.importing.columns import FORMATS, RANK, layouts
@@ -80,7 +79,7 @@ class _Reading:
     seen: set[tuple[str, str, int, str]] = field(default_factory=set)
     stated: dict[str, Truth] = field(default_factory=dict)
 
-    def answers(self, row: Row) -> Iterator[ImportedAnswer]:
+    def answers(self, row: InputRow) -> Iterator[ImportedAnswer]:
         """A row as an answer, and what its status says of the stage after it.
 
         Raises:
@@ -132,7 +131,7 @@ class _Reading:
                 error="unknown" if came_to == "failed" else None,
             )
 
-    def _once(self, row: Row, said: tuple[str, str, int, str]) -> None:
+    def _once(self, row: InputRow, said: tuple[str, str, int, str]) -> None:
         if said in self.seen:
             key, model, *_ = said
             raise row.error(
@@ -141,7 +140,7 @@ class _Reading:
             )
         self.seen.add(said)
 
-    def _after(self, row: Row, stage: str, status: str) -> str:
+    def _after(self, row: InputRow, stage: str, status: str) -> str:
         """The stage that came to nothing after the one that decides."""
         later = STAGES[STAGES.index(stage) + 1 :]
         if not later:
@@ -151,7 +150,7 @@ class _Reading:
             )
         return later[0]
 
-    def _truth(self, row: Row, key: str) -> Truth | None:
+    def _truth(self, row: InputRow, key: str) -> Truth | None:
         """What is true of a record; None where the set says it."""
         if self.known is None:
             return self._stated(row, key)
@@ -165,7 +164,7 @@ class _Reading:
             )
         return None
 
-    def _stated(self, row: Row, key: str) -> Truth:
+    def _stated(self, row: InputRow, key: str) -> Truth:
         if not row.has("label"):
             raise row.error("label is missing (fill it in or name a --validation-set)")
         label = row.label("label")
@@ -182,14 +181,14 @@ class _Reading:
             )
         return truth
 
-    def _score(self, row: Row) -> float | None:
+    def _score(self, row: InputRow) -> float | None:
         """The confidence, or what the place in a ranking becomes; None: none given."""
         if not row.has(RANK):
             return row.probability("confidence") if row.has("confidence") else None
         # the middle of a place's share, so that the order is kept and no score is 0
         return 1 - (row.count(RANK) - 0.5) / self.last[read_id(row, "review_pmid")]
 
-    def _text(self, row: Row, p: float | None) -> str:
+    def _text(self, row: InputRow, p: float | None) -> str:
         """The reply of a row with a decision."""
         decision = decision_of(row.text("decision"))
         if decision is None:
@@ -216,12 +215,12 @@ class _Reading:
         return msgspec.json.encode(said).decode()
 
 
-def _noted(row: Row) -> Sequence[str]:
+def _noted(row: InputRow) -> Sequence[str]:
     """What a scoring noted about the reply."""
     return row.optional_text("noted").strip().split(NOTED)
 
 
-def _unread(row: Row, text: str) -> Reply:
+def _unread(row: InputRow, text: str) -> Reply:
     """A reply that cannot be read for the reason that a scoring noted."""
     stands_in = next((UNREAD[word] for word in _noted(row) if word in UNREAD), None)
     return Reply(text=text) if text or stands_in is None else stands_in
@@ -273,7 +272,7 @@ class DecisionsImporter:
             drawn = read_set(settings.validation_set)
             known = {record.key: record for record in drawn.records}
         reading = _Reading(settings=settings, model=model or MODEL, known=known)
-        noticed = Noticed()
+        noticed = InputFindings()
         for layout in layouts(paths, settings.map, form):
             notes = layout.notes()
             reading.last = layout.last_places()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
 from jobs.screening.corpus import Citations, Ids, Places
 from jobs.screening.inputs.ids import optional_id, read_id
 
@@ -17,7 +17,7 @@ EDGE = ("citing_pmid", "ref_pmid")
 
 
 def read_citations(
-    path: Path, noticed: Noticed, renamed: Mapping[str, str]
+    path: Path, noticed: InputFindings, renamed: Mapping[str, str]
 ) -> Citations:
     """The edges of a table `citing_pmid`, `ref_pmid`.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.json_lines import kind_of
-from jobs.noticed import Noticed
-from jobs.rows.files import read_jsonl
-from jobs.rows.row import Row
+from jobs.inputs.files import read_jsonl
+from jobs.inputs.rows import InputFindings, InputRow, kind_of
 from jobs.screening.corpus import Criteria, Ids
 from jobs.screening.inputs.ids import read_id
 
@@ -16,7 +14,7 @@ PICO = ("population", "intervention", "comparison", "outcome")
 _OPTIONAL = ("question", "pico", "inclusion", "exclusion", "criteria")
 
 
-def read_criteria(path: Path, noticed: Noticed) -> dict[str, Criteria]:
+def read_criteria(path: Path, noticed: InputFindings) -> dict[str, Criteria]:
     """Criteria by review.
 
     Raises:
@@ -31,7 +29,7 @@ def read_criteria(path: Path, noticed: Noticed) -> dict[str, Criteria]:
     return found
 
 
-def criteria_in(row: Row) -> Criteria:
+def criteria_in(row: InputRow) -> Criteria:
     """What a line says that a review asks for."""
     return Criteria(
         question=row.optional_text("question").strip(),
@@ -42,7 +40,9 @@ def criteria_in(row: Row) -> Criteria:
     )
 
 
-def _texts(row: Row, name: str, allowed: tuple[str, ...] = ()) -> Mapping[str, str]:
+def _texts(
+    row: InputRow, name: str, allowed: tuple[str, ...] = ()
+) -> Mapping[str, str]:
     """An object of texts, () where it is missing; only *allowed* keys, if any are."""
     cell = row.fields.get(name)
     if cell is None:
@@ -60,7 +60,7 @@ def _texts(row: Row, name: str, allowed: tuple[str, ...] = ()) -> Mapping[str, s
     return {key: value.strip() for key, value in given.items() if value.strip()}
 
 
-def _listed(row: Row, name: str) -> Ids:
+def _listed(row: InputRow, name: str) -> Ids:
     cell = row.fields.get(name)
     # a lone text is one criterion, whatever signs it holds
     texts = (cell,) if isinstance(cell, str) else row.texts(name)

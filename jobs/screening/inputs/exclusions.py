@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.corpus import Citations, Exclusion, Status, Text
 from jobs.screening.inputs.ids import read_id
 from jobs.screening.inputs.texts import COLUMNS, text_in
@@ -37,7 +36,7 @@ class Exclusions:
 def read_exclusions(
     path: Path,
     citations: Citations,
-    noticed: Noticed,
+    noticed: InputFindings,
     renamed: Mapping[str, str],
 ) -> Exclusions:
     """The exclusions of a table `review_pmid`, `pmid`, `status`, `reason`, ...
@@ -87,7 +86,7 @@ def read_exclusions(
     return Exclusions(found=tuple(found[key] for key in sorted(found)), texts=texts)
 
 
-def _exclusion(row: Row) -> Exclusion:
+def _exclusion(row: InputRow) -> Exclusion:
     written = row.optional_text("status").strip()
     status = STATUSES.get(written.lower())
     if status is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from jobs.rows.cells import shown
-from jobs.rows.row import Row
+from jobs.inputs.rows import InputRow, quote
 
 SEPARATOR = ":"
 """Between review and paper in the key of a task; no id may hold it."""
@@ -24,16 +23,16 @@ def id_of(text: str) -> str:
     found = text.strip()
     if SEPARATOR in found:
         raise ValueError(
-            f"is {shown(found)}, and a colon parts review and paper in the keys of "
+            f"is {quote(found)}, and a colon parts review and paper in the keys of "
             "tasks (rename the id)"
         )
     # nearly all ids are printable, and known to be so at once
     if not found.isprintable() and any(map(_is_unseen, found)):
-        raise ValueError(f"is {shown(found)}, with an invisible character (remove it)")
+        raise ValueError(f"is {quote(found)}, with an invisible character (remove it)")
     return found
 
 
-def read_id(row: Row, name: str) -> str:
+def read_id(row: InputRow, name: str) -> str:
     """An id that must be there.
 
     Raises:
@@ -45,7 +44,7 @@ def read_id(row: Row, name: str) -> str:
     return found
 
 
-def optional_id(row: Row, name: str) -> str:
+def optional_id(row: InputRow, name: str) -> str:
     """An id, "" where the cell is empty or blank.
 
     Raises:

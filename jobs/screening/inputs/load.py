@@ -7,15 +7,15 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from jobs.counted import counted
-from jobs.noticed import Noticed
-from jobs.sampling import draw, report
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
 from jobs.screening.asking.told import told
 from jobs.screening.dataset import Dataset
 from jobs.screening.prepared.reading import read_set
 from jobs.screening.settings import Settings
 from jobs.screening.validation_set import ValidationSet
 from jobs.screening.wording import WORDING
+from jobs.text import plural
 from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 from runner.scorecard import Finding
@@ -85,7 +85,7 @@ def load(settings: Settings) -> Dataset:
         DatasetError: an input is off; names file and row.
     """
     drawn = None
-    noticed = Noticed()
+    noticed = InputFindings()
     if settings.validation_set is not None:
         drawn = _limited(read_set(settings.validation_set), settings.limit, noticed)
         if not drawn.records:
@@ -115,7 +115,7 @@ def admit(dataset: Dataset) -> None:
     found = _with_title_alone(dataset)
     if found and not dataset.settings.title_criteria:
         raise DatasetError(
-            f"reviews.jsonl: {counted(len(found), 'review')} of "
+            f"reviews.jsonl: {plural(len(found), 'review')} of "
             f"{len(dataset.screened)} can be screened by the title alone, such as "
             f"{found[0]}: there are neither criteria nor sections of an abstract that "
             "state them (build the set with --criteria FILE, or accept titles "
@@ -136,7 +136,7 @@ def _with_title_alone(dataset: Dataset) -> list[str]:
 
 
 def _noticed(dataset: Dataset) -> tuple[Finding, ...]:
-    noticed = Noticed()
+    noticed = InputFindings()
     for review in _with_title_alone(dataset):
         noticed.add(
             "criteria_from_title",
@@ -148,15 +148,15 @@ def _noticed(dataset: Dataset) -> tuple[Finding, ...]:
     return noticed.findings()
 
 
-def _limited(drawn: ValidationSet, limit: int, noticed: Noticed) -> ValidationSet:
+def _limited(drawn: ValidationSet, limit: int, noticed: InputFindings) -> ValidationSet:
     """A set of some records, whose kinds and reviews keep their share."""
-    kept = draw(
+    kept = draw_sample(
         drawn.records,
         limit,
         key=lambda record: record.key,
         strata=(lambda record: record.kind, lambda record: record.review),
     )
-    report(noticed, kept, drawn.records, "record", "kind and review")
+    report_sample(noticed, kept, drawn.records, "record", "kind and review")
     return replace(drawn, records=kept)
 
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.corpus import Citations, Exclusion, Text
 from jobs.screening.inputs.citations import Edges
 from jobs.screening.inputs.ids import id_of, read_id
@@ -38,7 +37,7 @@ class Labelled:
 def read_records(
     paths: Sequence[Path],
     positive: str,
-    noticed: Noticed,
+    noticed: InputFindings,
     renamed: Mapping[str, str],
 ) -> Labelled:
     """The records of all files.
@@ -121,7 +120,7 @@ def _review(path: Path) -> str:
     return review
 
 
-def _note_order(row: Row, noticed: Noticed) -> None:
+def _note_order(row: InputRow, noticed: InputFindings) -> None:
     """A record may be included in the end though its abstract was screened out."""
     labels = [row.label(name) for name in LABELS if row.has(name)]
     if labels == [1, 0]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jobs.rows.files import csv_columns
-from jobs.rows.mapping import column_map
+from jobs.inputs.column_map import column_map
+from jobs.inputs.files import csv_columns
 from jobs.screening.inputs.citations import EDGE
 from jobs.screening.inputs.exclusions import EXCLUSION
 from jobs.screening.inputs.records import RECORD

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.screening.corpus import Citations, Corpus, Criteria, Exclusion, Text
 from jobs.screening.graph.naming import place_of
 from jobs.screening.inputs.citations import read_citations
@@ -62,7 +62,7 @@ def read_corpus(settings: Settings) -> Corpus:
         DatasetError: an input is off; names file, row and column. Or the settings name
             a review that cites nothing; names the nearest.
     """
-    noticed = Noticed()
+    noticed = InputFindings()
     paths = table_paths(settings)
     listed_in = [settings.excluded] if settings.excluded else []
     renamed = renamed_columns(settings.map, (*paths.values(), *listed_in))
@@ -131,7 +131,7 @@ class _Source:
 def _source(
     settings: Settings,
     paths: Mapping[str, Path],
-    noticed: Noticed,
+    noticed: InputFindings,
     renamed: Mapping[str, str],
 ) -> _Source:
     if settings.records:
@@ -151,7 +151,7 @@ def _source(
     )
 
 
-def _note_strangers(path: Path, reviews: Iterable[str], noticed: Noticed) -> None:
+def _note_strangers(path: Path, reviews: Iterable[str], noticed: InputFindings) -> None:
     """Reviews that nothing but a list of exclusions or criteria knows."""
     for review in sorted(reviews):
         noticed.add(

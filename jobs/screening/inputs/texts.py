@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.corpus import Text
 from jobs.screening.inputs.ids import read_id
 
@@ -17,7 +16,7 @@ _YEAR = re.compile(r"([0-9]{1,4})(\.0*)?")
 
 
 def read_texts(
-    path: Path, noticed: Noticed, renamed: Mapping[str, str]
+    path: Path, noticed: InputFindings, renamed: Mapping[str, str]
 ) -> dict[str, Text]:
     """The texts of a table by id; of several rows the first with an abstract counts.
 
@@ -53,7 +52,7 @@ def read_texts(
     return texts
 
 
-def text_in(row: Row) -> Text:
+def text_in(row: InputRow) -> Text:
     """What a row says of a paper or review."""
     year = _YEAR.fullmatch(row.optional_text("year").strip())
     return Text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jobs.metrics import Difference, Resamples, mean, mean_of, with_interval
+from jobs.metrics import ResampledDifference, Resamples, mean, mean_of, with_interval
 from jobs.screening.difficulty.contamination import NOT_IDENTIFIED, implied
 from jobs.screening.measuring.stratum import Stratum
 from runner.scorecard import Metric
@@ -27,7 +27,9 @@ def kind_gaps(strata: Mapping[str, Stratum], draws: Resamples) -> Iterator[Metri
         ]
         firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
         there = sum(a is not None for a in firsts)
-        (ends,) = draws.intervals([Difference(mean_of(firsts), mean_of(seconds))])
+        (ends,) = draws.intervals(
+            [ResampledDifference(mean_of(firsts), mean_of(seconds))]
+        )
         gap = mean(a - b for a, b in pairs if a is not None and b is not None)
         yield Metric(
             path=f"kinds.{left}-{right}.specificity",

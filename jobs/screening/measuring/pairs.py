@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jobs.comparison.difference import Compared
-from jobs.comparison.in_run import ModelPair, model_pairs
+from jobs.comparison.difference import ComparedMetric
+from jobs.comparison.models import ModelPair, model_pairs
 from jobs.metrics import Agreement, agreement_of, holm, mcnemar
 from jobs.screening.measuring.view import UNDECIDED, View
 from jobs.screening.settings import Settings
@@ -38,7 +38,7 @@ class Pair:
     right_alone: int
     p: float | None  #: McNemar's, of correctness; None where nothing is shared
     p_holm: float | None = None  #: over all pairs of the run
-    metrics: Mapping[str, Compared]  #: of `PAIRED`, those that both have
+    metrics: Mapping[str, ComparedMetric]  #: of `PAIRED`, those that both have
     agreement: Agreement
 
 

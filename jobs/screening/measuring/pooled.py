@@ -17,7 +17,7 @@ from jobs.metrics import (
     Confusion,
     Range,
     Ratio,
-    Redrawn,
+    ResampledStatistic,
     Resamples,
     Support,
     ppv_at_prevalence,
@@ -28,7 +28,7 @@ from jobs.metrics import (
     wilson,
 )
 from jobs.metrics.columns import Floats
-from jobs.metrics.intervals import Counts as Drawn
+from jobs.metrics.resampling import Counts as Drawn
 from jobs.screening.measuring.counting import READINGS, Cells, Counts
 from jobs.screening.measuring.view import View
 from jobs.screening.measuring.wording import drawn, note
@@ -205,20 +205,20 @@ class _Matrix:
             *np.einsum("ij,jk->ki", block.astype(np.float64), self._table)
         )
 
-    def redrawn(self, word: str) -> Redrawn:
+    def redrawn(self, word: str) -> ResampledStatistic:
         """One of `NO_SUMS`."""
-        return Redrawn(
+        return ResampledStatistic(
             lambda block: self.rates(block)[word], self.support, range_of(word)
         )
 
-    def ppv(self, prevalence: float) -> Redrawn:
+    def ppv(self, prevalence: float) -> ResampledStatistic:
         """Precision foretold at a prevalence."""
 
         def foretold(block: Drawn) -> Floats:
             found = self.rates(block)
             return ppv_columns(found["sensitivity"], found["specificity"], prevalence)
 
-        return Redrawn(foretold, self.support)
+        return ResampledStatistic(foretold, self.support)
 
 
 def _read_both_ways(

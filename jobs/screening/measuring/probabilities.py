@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from jobs.metrics import Ratio, Resamples, brier, ece
+from jobs.metrics.areas import ece_of
 from jobs.metrics.columns import Bools
-from jobs.metrics.resampled import ece_of
 from jobs.screening.measuring.view import View
 from jobs.screening.measuring.wording import drawn
 from runner.scorecard import Metric

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.baselines import Baseline
+from jobs.measures import TrivialBaseline
 from jobs.metrics import ratio
 from jobs.screening.measuring.results import Column
 
 CHANCE = "chance, with the model's share of inclusions"
 
 
-def trivial(column: Column) -> Iterator[Baseline]:
+def trivial(column: Column) -> Iterator[TrivialBaseline]:
     """Baselines over the decided records, and of a random order."""
     cells = column.strata["all"].counts.decided
     tp, fp, tn, fn = cells.pooled()
@@ -42,7 +42,7 @@ def trivial(column: Column) -> Iterator[Baseline]:
             "2 q / (1 + q), q = the share of included papers",
         ),
     ):
-        yield Baseline(
+        yield TrivialBaseline(
             of=f"all.micro.{word}", key=key, name=name, value=value, n=n, how=how
         )
     reviews = int((cells.n > 0).sum())
@@ -50,7 +50,7 @@ def trivial(column: Column) -> Iterator[Baseline]:
         ("auroc", 0.5, "any order"),
         ("wss95", 0.0, "recall rises with the records read"),
     ):
-        yield Baseline(
+        yield TrivialBaseline(
             of=f"all.macro.{word}",
             key="random",
             name="a random order",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.json_scan import last_object, wellformed
+from jobs.replies import last_object, wellformed
 from jobs.screening.corpus import Criteria, Ids
 from jobs.screening.inputs.criteria import PICO
 from runner.job import guarded

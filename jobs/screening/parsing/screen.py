@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from jobs.json_lines import kind_of
-from jobs.json_scan import Object, objects, wellformed, whole_object
+from jobs.inputs.rows import kind_of
+from jobs.replies import Object, objects, wellformed, whole_object
 from jobs.screening.judgement import REASON_CODES, Decision, Judgement
 from jobs.screening.parsing.words import bare, decision_of, stated
 from runner.job import guarded

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from jobs.noticed import Noticed
-from jobs.rows.files import read_csv, read_json, read_jsonl
-from jobs.rows.row import Row
+from jobs.inputs.files import read_csv, read_json, read_jsonl
+from jobs.inputs.rows import InputFindings, InputRow
 from jobs.screening.corpus import Criteria, Text
 from jobs.screening.inputs.criteria import criteria_in
 from jobs.screening.inputs.ids import read_id
@@ -39,7 +38,7 @@ def read_set(folder: Path) -> ValidationSet:
                 f"{folder} has no {name}: name a folder that siftlog prepare screening "
                 "has written."
             )
-    noticed = Noticed()
+    noticed = InputFindings()
     papers = _texts(folder / "papers.jsonl", "pmid", noticed)
     reviews = _reviews(folder / "reviews.jsonl", noticed)
     records = _records(folder / "validation_set.csv", noticed)
@@ -90,7 +89,7 @@ def _check(folder: Path) -> None:
             )
 
 
-def _records(path: Path, noticed: Noticed) -> list[Record]:
+def _records(path: Path, noticed: InputFindings) -> list[Record]:
     records = []
     seen: set[str] = set()
     for row in read_csv(path, RECORDS, noticed=noticed, unit="row"):
@@ -114,7 +113,7 @@ def _records(path: Path, noticed: Noticed) -> list[Record]:
     return records
 
 
-def _reviews(path: Path, noticed: Noticed) -> dict[str, SetReview]:
+def _reviews(path: Path, noticed: InputFindings) -> dict[str, SetReview]:
     reviews = {}
     for row in read_jsonl(
         path, ("review_pmid",), (*COLUMNS, *_CRITERIA), noticed=noticed
@@ -126,11 +125,11 @@ def _reviews(path: Path, noticed: Noticed) -> dict[str, SetReview]:
     return reviews
 
 
-def _criteria(row: Row) -> Criteria | None:
+def _criteria(row: InputRow) -> Criteria | None:
     return criteria_in(row) if "question" in row.fields else None
 
 
-def _texts(path: Path, key: str, noticed: Noticed) -> dict[str, Text]:
+def _texts(path: Path, key: str, noticed: InputFindings) -> dict[str, Text]:
     rows = read_jsonl(path, (key,), COLUMNS, noticed=noticed)
     return {read_id(row, key): text_in(row) for row in rows}
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jobs.metrics.aggregate import Aggregate, aggregate, ratio
+from jobs.metrics.columns import Aggregate, aggregate, ratio
 from jobs.screening.graph.relations import Graph, Neighbourhood
 
 BINS: Mapping[str, tuple[int, float]] = {

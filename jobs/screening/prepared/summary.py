@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jobs.counted import counted
 from jobs.screening.validation_set import Kind
+from jobs.text import plural
 
 
 def summary_text(
@@ -21,17 +21,17 @@ def summary_text(
     inputs, near, made = (summary[part] for part in ("inputs", "near_misses", "set"))
     lines = [
         (
-            f"inputs         {counted(inputs['reviews'], 'review')} "
+            f"inputs         {plural(inputs['reviews'], 'review')} "
             f"({inputs['reviews_citing']:,} cite anything), "
-            f"{counted(inputs['papers'], 'paper')} "
+            f"{plural(inputs['papers'], 'paper')} "
             f"({inputs['papers_with_abstract']:,} with abstract), "
-            f"{counted(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
-            f"{counted(inputs['shared_papers'], 'shared paper')} (by at most "
-            f"{counted(inputs['largest_paper_degree'], 'review')})"
+            f"{plural(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
+            f"{plural(inputs['shared_papers'], 'shared paper')} (by at most "
+            f"{plural(inputs['largest_paper_degree'], 'review')})"
         ),
         *_input_remarks(summary),
         (
-            f"near misses    {counted(near['reviews_analysed'], 'review')} analysed, "
+            f"near misses    {plural(near['reviews_analysed'], 'review')} analysed, "
             f"{near['reviews_with_candidates']:,} with candidates"
             f"{_share(near['share_with_candidates'])}; their candidates: "
             f"total {near['total']:,}{_in_all(near)} mean {_figure(near['mean'])} "
@@ -41,8 +41,8 @@ def summary_text(
         "               "
         + "  ".join(f"{name}: {n}" for name, n in near["histogram"].items()),
         (
-            f"set            {counted(made['reviews'], 'review')}, "
-            f"{counted(made['records'], 'record')}: "
+            f"set            {plural(made['reviews'], 'review')}, "
+            f"{plural(made['records'], 'record')}: "
             + (
                 ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
                 or "none"
@@ -66,23 +66,23 @@ def summary_text(
         )
         lines.append(f"topic drift    {shown}")
     lines += [
-        f"               {kind} negatives of {counted(len(easy), 'review')} are too "
+        f"               {kind} negatives of {plural(len(easy), 'review')} are too "
         "easy: topic alone nearly tells them"
         for kind, easy in drift["too_easy"].items()
     ]
     doubt = summary["contamination"]
     if doubt:
         lines.append(
-            f"contamination  {counted(doubt['n'], 'candidate')} of all reviews: "
+            f"contamination  {plural(doubt['n'], 'candidate')} of all reviews: "
             f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
-            f"{counted(doubt['duplicate_suspect'], 'duplicate suspect')}, "
+            f"{plural(doubt['duplicate_suspect'], 'duplicate suspect')}, "
             f"{doubt['unverified']:,} unverified; eligible between "
             f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
         )
         lines.append(
             "               "
             f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
-            f"mean of {counted(doubt['reviews'], 'review')} "
+            f"mean of {plural(doubt['reviews'], 'review')} "
             f"{_figure(doubt['share_confirmed_macro'])}"
         )
     lines += [
@@ -98,15 +98,15 @@ def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
     inputs, codes = summary["inputs"], summary["reason_codes"]
     if inputs["hubs_ignored"]:
         yield (
-            f"               {counted(inputs['hubs_ignored'], 'hub paper')} did not "
+            f"               {plural(inputs['hubs_ignored'], 'hub paper')} did not "
             "relate reviews"
         )
     if inputs["citing_reviews_without_row"]:
-        absent = counted(inputs["citing_reviews_without_row"], "review")
+        absent = plural(inputs["citing_reviews_without_row"], "review")
         yield f"               {absent} with citations but without title and abstract"
     if inputs["exclusions"]:
         yield (
-            f"               {counted(inputs['exclusions'], 'known exclusion')} "
+            f"               {plural(inputs['exclusions'], 'known exclusion')} "
             f"({inputs['exclusions_with_text']:,} in the paper table), "
             f"{inputs['awaiting_or_ongoing']:,} awaiting assessment or ongoing"
         )
@@ -128,11 +128,11 @@ def _short(
             kinds.setdefault(kind, []).append((drawn[review][kind], n))
     shown = ", ".join(
         f"{sum(n for n, _ in own):,} of {sum(map(sum, own)):,} {kind} asked for in "
-        f"{counted(len(own), 'review')}"
+        f"{plural(len(own), 'review')}"
         for kind, own in kinds.items()
     )
     return (
-        f"{counted(len(short), 'review')} with fewer papers than asked for, all drawn: "
+        f"{plural(len(short), 'review')} with fewer papers than asked for, all drawn: "
         f"{shown}"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jobs.baselines import beside
+from jobs.measures import add_baselines
 from jobs.screening.artifacts.long import LongFiles
 from jobs.screening.artifacts.tables import short_tables
 from jobs.screening.dataset import Dataset
@@ -76,7 +76,7 @@ def score(dataset: Dataset, answers: Answers) -> Scorecard:
         units={model: _units(results.columns[model]) for model in sheet.models},
     )
     baselines = {model: [*trivial(own)] for model, own in results.columns.items()}
-    return beside(card, baselines, MEASURES)
+    return add_baselines(card, baselines, MEASURES)
 
 
 def _of_inputs(dataset: Dataset, answers: Answers) -> tuple[Finding, ...]:

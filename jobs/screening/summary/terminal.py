@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.columns import one_line, shortened
-from jobs.comparison.in_run import in_words
-from jobs.counted import counted
-from jobs.sampling import sampled
+from jobs.comparison.models import test_words
+from jobs.inputs.sampling import sample_sentences
 from jobs.screening.measuring.pairs import SENSITIVITY, SPECIFICITY, Pair
 from jobs.screening.measuring.results import Results
+from jobs.text import one_line, plural, shortened
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -24,7 +23,7 @@ def run_text(results: Results, findings: Sequence[Finding]) -> str:
     """The summary of one scoring."""
     lines = [
         _head(results),
-        *sampled(findings),
+        *sample_sentences(findings),
         *_candidates(results),
         *_table(results),
         *_missed(results),
@@ -42,8 +41,8 @@ def _head(results: Results) -> str:
         for place, kind in enumerate(records.kinds)
     )
     return (
-        f"screening  {counted(len(records.reviews), 'review')}  "
-        f"{counted(len(records), 'record')}: {shown}"
+        f"screening  {plural(len(records.reviews), 'review')}  "
+        f"{plural(len(records), 'record')}: {shown}"
     )
 
 
@@ -54,7 +53,7 @@ def _candidates(results: Results) -> Iterator[str]:
     analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
     if analysed and share is not None:
         yield (
-            f"{counted(int(analysed), 'review')} analysed, "
+            f"{plural(int(analysed), 'review')} analysed, "
             f"{known['reviews_with_candidates']:,} with near-miss candidates "
             f"({share:.1%})   candidates: mean {known['mean']:.1f} "
             f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
@@ -109,7 +108,7 @@ def _missed(results: Results) -> Iterator[str]:
         lost, found = int(decided.fn.sum()), int(decided.tp.sum())
         name = f"{_name(model)}: " if len(results.columns) > 1 else ""
         if lost:
-            papers = counted(lost, "included paper")
+            papers = plural(lost, "included paper")
             yield f"{name}missed {papers}, listed in false_negatives.csv"
         elif found:
             yield f"{name}missed no included paper ({found:,} decided)"
@@ -123,7 +122,7 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     for own in pairs:
         yield (
             f"{_name(own.left)} minus {_name(own.right)}  "
-            f"{counted(own.n, 'record')} ({own.dropped:,} dropped)  "
+            f"{plural(own.n, 'record')} ({own.dropped:,} dropped)  "
             f"kappa {_short(own.agreement.kappa)}"
         )
         for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
@@ -135,7 +134,9 @@ def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
                     if ends.lo is None or ends.hi is None
                     else f" [{ends.lo:+.2f}, {ends.hi:+.2f}]"
                 )
-                yield (f"  {word} {_signed(found.gap.value)}{shown}  {in_words(found)}")
+                yield (
+                    f"  {word} {_signed(found.gap.value)}{shown}  {test_words(found)}"
+                )
 
 
 def _implied(results: Results) -> Iterator[str]:

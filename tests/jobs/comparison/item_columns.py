@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from jobs.comparison.matching import Side
+from jobs.comparison.models import Side
 from runner.scorecard import Comparable, ItemValues
 
 

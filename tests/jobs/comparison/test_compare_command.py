@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.load import SAMPLE
+from jobs.paper_investigation.inputs import SAMPLE
 from tests.corpus import write_corpus
 from tests.plugging import plugged
 from tests.processes import environment, siftlog, simulated

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.comparison.matching import Drawing, Match, matches
+from jobs.comparison.models import ComparedModels, ComparisonOptions, compare_models
 from jobs.metrics import evaluate, hits
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import side
@@ -39,12 +39,14 @@ def ranked(rows: list[dict[str, str]], column: str) -> dict[str, ItemValues]:
     }
 
 
-def compared(realdata: Path, name: str) -> Match:
+def compared(realdata: Path, name: str) -> ComparedModels:
     (path,) = (realdata / "evidence_pipeline").rglob(f"{name}/per_query.csv")
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     sides = [side(ranked(rows, f"{which}_topk")) for which in ("retriever", "reranked")]
-    (match,) = matches([(sides[0], sides[1])], (), Drawing(form="percentile"))
+    (match,) = compare_models(
+        [(sides[0], sides[1])], (), ComparisonOptions(form="percentile")
+    )
     return match
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.comparison.matching import Drawing, matches
+from jobs.comparison.models import ComparisonOptions, compare_models
 from jobs.metrics import delong_paired, mcnemar, round12
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import side
@@ -43,7 +43,7 @@ def test_two_models_of_the_full_size_set(a: SetA) -> None:
         )
         for p in (a.p2, a.p)
     ]
-    (match,) = matches([(sides[0], sides[1])], (), Drawing())
+    (match,) = compare_models([(sides[0], sides[1])], (), ComparisonOptions())
     area, right = match.compared
     assert area.gap.b == pytest.approx(0.8109338369709094, abs=1e-12)
     assert area.gap.a == pytest.approx(0.7247741263776732, abs=1e-12)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.load import SAMPLE
+from jobs.paper_investigation.inputs import SAMPLE
 from tests.processes import siftlog
 
 JOB = "paper-investigation"

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.difference import Gap, agreed, gap, p_values
-from jobs.comparison.matching import Drawing
-from jobs.comparison.pairing import Paired, pair
-from jobs.comparison.verdict import OPPOSITE, Rule
+from jobs.comparison.difference import (
+    OPPOSITE,
+    Gap,
+    VerdictRule,
+    gap,
+    outcome_agreement,
+    p_values,
+)
+from jobs.comparison.models import ComparisonOptions
+from jobs.comparison.pairing import PairedItems, pair_items
 from jobs.metrics import (
     Interval,
     Resamples,
@@ -45,20 +51,22 @@ SURE = 1e-6
 """A p-value that decides."""
 
 
-def drawn(paired: Paired) -> Gap:
-    return gap(paired, Drawing(b=50, form="percentile").maker()(paired.drawn))
+def drawn(paired: PairedItems) -> Gap:
+    return gap(paired, ComparisonOptions(b=50, form="percentile").maker()(paired.drawn))
 
 
 @given(SAME_KIND)
 def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
-    paired = pair(two[0], two[0])
+    paired = pair_items(two[0], two[0])
     found = drawn(paired)
     assert found.a == found.b
     assert found.value in {0.0, None}
     assert found.interval.lo in {0.0, None}
     assert found.interval.hi == found.interval.lo
     for lower_is_better in (False, True):
-        said = Rule().verdict(found.interval, SURE, 10, lower_is_better=lower_is_better)
+        said = VerdictRule().verdict(
+            found.interval, SURE, 10, lower_is_better=lower_is_better
+        )
         assert said == "undecided"
     made = p_values(paired, 1)
     assert all(test.p == 1.0 for test in (made.own, made.beside) if test)
@@ -66,13 +74,15 @@ def test_a_model_against_itself_differs_by_exactly_nothing(two: Two) -> None:
 
 @given(SAME_KIND)
 def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
-    there, back = pair(*two), pair(*two[::-1])
+    there, back = pair_items(*two), pair_items(*two[::-1])
     one, other = drawn(there), drawn(back)
     assert (one.a, one.b) == (other.b, other.a)
     assert one.value == (None if other.value is None else -other.value)
     for lower_is_better in (False, True):
         here, over_there = (
-            Rule().verdict(each.interval, SURE, 10, lower_is_better=lower_is_better)
+            VerdictRule().verdict(
+                each.interval, SURE, 10, lower_is_better=lower_is_better
+            )
             for each in (one, other)
         )
         assert here == OPPOSITE[over_there]
@@ -82,7 +92,7 @@ def test_swapping_the_sides_negates_the_difference(two: Two) -> None:
     assert p_values(there, 1) == p_values(back, 1)
     won, lost = there.standing(), back.standing()
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
-    met, again = agreed(there), agreed(back)
+    met, again = outcome_agreement(there), outcome_agreement(back)
     assert (met is None) == (again is None)
     if met and again:
         assert (met.kappa, met.ac) == pytest.approx((again.kappa, again.ac))
@@ -107,10 +117,10 @@ def test_what_one_side_has_alone_changes_nothing(two: Two) -> None:
             definition=values.definition,
         )
 
-    whole, part = pair(a, b), pair(cut(a), cut(b))
+    whole, part = pair_items(a, b), pair_items(cut(a), cut(b))
     assert drawn(whole) == drawn(part)
     assert p_values(whole, 1) == p_values(part, 1)
-    assert agreed(whole) == agreed(part)
+    assert outcome_agreement(whole) == outcome_agreement(part)
     assert whole.standing() == part.standing()
 
 
@@ -122,7 +132,7 @@ def test_nobody_wins_without_an_interval_that_leaves_0_out(
     lo: float | None, hi: float | None, lower_is_better: bool
 ) -> None:
     ends = Interval(lo=lo, hi=hi)
-    said = Rule().verdict(ends, SURE, 10, lower_is_better=lower_is_better)
+    said = VerdictRule().verdict(ends, SURE, 10, lower_is_better=lower_is_better)
     if lo is None or hi is None or lo <= 0 <= hi:
         assert said == "undecided"
     elif min(lo, hi) > 0:
@@ -140,7 +150,7 @@ def test_a_mean_is_that_of_the_differences_item_by_item(
         for item in left.keys() & right.keys()
         if (x := left[item]) is not None and (y := right[item]) is not None
     ]
-    found = drawn(pair(a, b))
+    found = drawn(pair_items(a, b))
     assert found.value == mean(y - x for x, y in both)
     assert found.a == mean(x for x, _ in both)
     assert found.b == mean(y for _, y in both)
@@ -149,9 +159,9 @@ def test_a_mean_is_that_of_the_differences_item_by_item(
 def test_a_ratio_is_of_sums_and_not_a_mean_of_ratios() -> None:
     a = pooled({"p1": (1.0, 1.0), "p2": (0.0, 9.0)})
     b = pooled({"p1": (1.0, 1.0), "p2": (9.0, 9.0)})
-    found = drawn(pair(a, b))
+    found = drawn(pair_items(a, b))
     assert (found.a, found.b, found.value) == (0.1, 1.0, 0.9)
-    own = p_values(pair(a, b), 1).own
+    own = p_values(pair_items(a, b), 1).own
     # one of two papers differs, so that swapping it gives as large a difference
     assert own is not None
     assert (own.name, own.p) == ("side swaps by paper", 1.0)
@@ -162,17 +172,17 @@ def test_a_ratio_over_ones_has_the_p_of_the_mean(a: ItemValues, b: ItemValues) -
     def over_ones(values: ItemValues) -> ItemValues:
         return replace(values, kind="ratio", second=[1.0] * len(values.items))
 
-    if pair(a, b).is_right_or_wrong:
+    if pair_items(a, b).is_right_or_wrong:
         return
-    mean_p = p_values(pair(a, b), 1).own
-    ratio_p = p_values(pair(over_ones(a), over_ones(b)), 1).own
+    mean_p = p_values(pair_items(a, b), 1).own
+    ratio_p = p_values(pair_items(over_ones(a), over_ones(b)), 1).own
     assert (mean_p and mean_p.p) == (ratio_p and ratio_p.p)
 
 
 def test_few_clusters_have_the_interval_of_the_library() -> None:
     a = means({"p1": 0.5, "p2": 0.25, "p3": 1.0})
     b = means({"p1": 0.75, "p2": 0.5, "p3": 0.0})
-    paired = pair(a, b)
+    paired = pair_items(a, b)
     draws = Resamples(["p1", "p2", "p3"], b=200)
     assert gap(paired, draws).interval == draws.difference(b.first, a.first)
 
@@ -183,7 +193,7 @@ def test_few_clusters_have_the_interval_of_the_library() -> None:
 def test_right_and_wrong_of_independent_items_is_mcnemars() -> None:
     a = means({f"p{n}": float(n < 10) for n in range(20)})
     b = means({f"p{n}": float(n >= 7) for n in range(20)})
-    made = p_values(pair(a, b), 1)
+    made = p_values(pair_items(a, b), 1)
     # of B ten are right where A is wrong, and seven the other way round
     assert made.own is not None
     assert (made.own.name, made.own.p) == ("McNemar", round12(mcnemar(10, 7).p))
@@ -202,7 +212,7 @@ def test_mcnemars_test_has_the_known_values(wins: int, losses: int, p: float) ->
             for n in range(wins + losses + 4)
         }
     )
-    made = p_values(pair(a, b), 1)
+    made = p_values(pair_items(a, b), 1)
     assert made.own is not None
     assert (made.own.name, made.own.p) == ("McNemar", p)
 
@@ -212,7 +222,7 @@ def test_right_and_wrong_within_papers_is_permuted_by_paper_and_mcnemar_beside()
 ):
     a = means({"p1/1": 0.0, "p1/2": 0.0, "p1/3": 0.0, "p2/1": 1.0})
     b = means({"p1/1": 1.0, "p1/2": 1.0, "p1/3": 1.0, "p2/1": 1.0})
-    made = p_values(pair(a, b), 1)
+    made = p_values(pair_items(a, b), 1)
     assert made.own is not None
     assert made.beside is not None
     # one paper differs, and one sign says nothing; three items would say 0.25
@@ -224,7 +234,7 @@ def test_right_and_wrong_within_papers_is_permuted_by_paper_and_mcnemar_beside()
 def test_other_means_are_permuted_by_paper(
     a: ItemValues, b: ItemValues, seed: int
 ) -> None:
-    paired = pair(a, b)
+    paired = pair_items(a, b)
     made = p_values(paired, seed)
     if not paired.items:
         assert made.own is None
@@ -249,7 +259,7 @@ def scored(scores: dict[str, float], post: str = "", kind: str = "auroc") -> Ite
 
 
 def test_areas_are_the_librarys_and_delongs_test_is_their_own() -> None:
-    found = drawn(paired := pair(scored(SCORES_A), scored(SCORES_B)))
+    found = drawn(paired := pair_items(scored(SCORES_A), scored(SCORES_B)))
     labels = [LABELS[item] for item in paired.items]
     first = [SCORES_A[item] for item in paired.items]
     second = [SCORES_B[item] for item in paired.items]
@@ -266,24 +276,24 @@ def test_delongs_test_stands_beside_where_posts_have_several_rows() -> None:
         own = scored(scores)
         return replace(own, clusters=[f"p{int(key[1:]) // 3}" for key in own.items])
 
-    made = p_values(pair(in_posts(SCORES_A), in_posts(SCORES_B)), 1)
+    made = p_values(pair_items(in_posts(SCORES_A), in_posts(SCORES_B)), 1)
     assert made.own is not None
     assert made.beside is not None
     assert (made.own.name, made.beside.name) == ("DeLong by paper", "DeLong")
     # one post that holds everything tests nothing
-    alone = p_values(pair(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
+    alone = p_values(pair_items(scored(SCORES_A, "p/"), scored(SCORES_B, "p/")), 1)
     assert alone.own is None
 
 
 def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None:
     a, b = scored(SCORES_A, kind="auprc"), scored(SCORES_B, kind="auprc")
-    found = drawn(paired := pair(a, b))
+    found = drawn(paired := pair_items(a, b))
     labels = [LABELS[item] for item in paired.items]
     assert found.a == auprc(labels, [SCORES_A[item] for item in paired.items])
     assert found.interval.lo is not None
     assert p_values(paired, 1).own is None
     own = p_values(
-        paired, 1, Drawing(b=50, form="percentile").maker()(paired.drawn)
+        paired, 1, ComparisonOptions(b=50, form="percentile").maker()(paired.drawn)
     ).own
     assert own is not None
     assert own.name == "bootstrap by paper"
@@ -292,8 +302,8 @@ def test_average_precision_is_tested_on_the_replicates_of_its_interval() -> None
 
 def test_one_class_has_neither_area_nor_interval_nor_test() -> None:
     one = pooled({"p1": (1.0, 0.5), "p2": (1.0, 0.25)}, kind="auroc")
-    found = drawn(paired := pair(one, one))
+    found = drawn(paired := pair_items(one, one))
     assert (found.a, found.value, found.interval.lo) == (None, None, None)
-    word = Rule().verdict(found.interval, SURE, 10, lower_is_better=False)
+    word = VerdictRule().verdict(found.interval, SURE, 10, lower_is_better=False)
     assert word == "undecided"
     assert p_values(paired, 1).own is None

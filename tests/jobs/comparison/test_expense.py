@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison.expense import Expense, expenses, unit
-from jobs.comparison.replaying import Replayed
+from jobs.comparison.pareto_front import Expense, cost_unit, expenses
+from jobs.comparison.rescoring import RescoredRun
 from runner.score.scoring import Scoring
 from runner.scorecard import Scorecard
 from store.database import open_reader
@@ -23,7 +23,7 @@ MODELS = ("m-large", "m-small", "m-none")
 
 def replayed(
     folder: Path, units: Mapping[str, Mapping[str, int]] | None = None, cached: int = 0
-) -> Replayed:
+) -> RescoredRun:
     """A run of two models; the cache answers a further task of it if it is to."""
     again = [
         [plan([task(6)], first=6), started(6)],
@@ -48,12 +48,12 @@ def replayed(
         seq=1,
         ended=3,
     )
-    return Replayed(folder=RunFolder(folder), started=first, scoring=made)
+    return RescoredRun(folder=RunFolder(folder), started=first, scoring=made)
 
 
 def test_without_units_dollars_are_for_a_task_that_ended(tmp_path: Path) -> None:
     run = replayed(tmp_path)
-    assert unit(run) == "task"
+    assert cost_unit(run) == "task"
     found = expenses(run, "task")
     assert found["m-large"].usd == pytest.approx(0.25 / 2)
     assert found["m-small"].usd == pytest.approx(0.625)
@@ -64,7 +64,7 @@ def test_without_units_dollars_are_for_a_task_that_ended(tmp_path: Path) -> None
 def test_dollars_are_for_the_first_unit_that_the_job_names(tmp_path: Path) -> None:
     units = {"m-large": {"record": 10, "answer": 20}, "m-small": {}}
     run = replayed(tmp_path, units)
-    assert unit(run) == "record"
+    assert cost_unit(run) == "record"
     found = expenses(run, "record")
     assert found["m-large"].usd == pytest.approx(0.025)
     assert found["m-small"].usd is None

@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.expense import Expense
-from jobs.comparison.front import Front, dominates, front, judged_by
-from jobs.comparison.matching import Drawing, matches
+from jobs.comparison.models import ComparisonOptions, compare_models
+from jobs.comparison.pareto_front import (
+    Expense,
+    ParetoFront,
+    build_front,
+    dominates,
+    quality_metric,
+)
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import means, pooled, side
 
-DRAWING = Drawing(b=50, form="percentile")
+DRAWING = ComparisonOptions(b=50, form="percentile")
 LOW = means({f"p{n}": n / 40 for n in range(20)})
 HIGH = means({f"p{n}": 0.8 + n / 400 for n in range(20)})
 CHEAP, DEAR = Expense(usd=1.0, seconds=0.5), Expense(usd=2.0, seconds=0.5)
@@ -26,19 +31,21 @@ def made_of(
     *sides: tuple[ItemValues, Expense],
     path: str = "m",
     lower: bool = False,
-    drawing: Drawing = DRAWING,
-) -> Front:
+    drawing: ComparisonOptions = DRAWING,
+) -> ParetoFront:
     """The front of models named a, b, ... in one run."""
     models = [side({"m": values}, chr(97 + at)) for at, (values, _) in enumerate(sides)]
     pairs = [(a, b) for at, a in enumerate(models) for b in models[at + 1 :]]
     spent = {each.key: own for each, (_, own) in zip(models, sides, strict=True)}
-    found = front(matches(pairs, (), drawing), path, spent, "paper", drawing)
+    found = build_front(
+        compare_models(pairs, (), drawing), path, spent, "paper", drawing
+    )
     assert found is not None
     assert found.lower_is_better == lower
     return found
 
 
-def dominated(found: Front) -> dict[str, list[tuple[str, str]]]:
+def dominated(found: ParetoFront) -> dict[str, list[tuple[str, str]]]:
     return {
         place.side.model: [(each.by.model, each.quality) for each in place.dominated]
         for place in found.places
@@ -92,7 +99,7 @@ def test_quality_is_of_the_items_that_all_sides_have_a_value_for() -> None:
 def test_areas_and_ratios_have_a_place_too() -> None:
     right = pooled({f"p{n}": (n % 2, n % 2) for n in range(20)}, kind="auroc")
     wrong = pooled({f"p{n}": (n % 2, 0.5) for n in range(20)}, kind="auroc")
-    found = made_of((right, CHEAP), (wrong, CHEAP), drawing=Drawing(b=50))
+    found = made_of((right, CHEAP), (wrong, CHEAP), drawing=ComparisonOptions(b=50))
     assert [place.quality.value for place in found.places] == [1.0, 0.5]
     # nothing varies: ten pairs of clusters bound it
     assert found.places[0].quality.interval.lo == pytest.approx(0.025**0.1)
@@ -106,15 +113,15 @@ def test_areas_and_ratios_have_a_place_too() -> None:
 def test_metrics_of_other_definitions_have_no_front() -> None:
     other = means({"p1": 1.0}, definition="mean@1(other)")
     sides = side({"m": LOW, "n": LOW}, "a"), side({"m": other, "n": LOW}, "b")
-    made = matches([sides], (), DRAWING)
-    assert front(made, "m", {}, "paper", DRAWING) is None
+    made = compare_models([sides], (), DRAWING)
+    assert build_front(made, "m", {}, "paper", DRAWING) is None
 
 
 def test_quality_is_the_headline_where_it_was_compared() -> None:
     both = side({"m": LOW, "n": LOW})
-    made = matches([(both, both)], (), DRAWING)
-    assert (judged_by(made, "n"), judged_by(made, "x")) == ("n", "m")
-    assert judged_by((), "n") is None
+    made = compare_models([(both, both)], (), DRAWING)
+    assert (quality_metric(made, "n"), quality_metric(made, "x")) == ("n", "m")
+    assert quality_metric((), "n") is None
 
 
 @given(st.lists(st.tuples(QUALITIES, EXPENSES), min_size=2, max_size=4))

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison import picture
-from jobs.comparison.difference import Level
-from jobs.comparison.expense import Expense
-from jobs.comparison.front import Dominance, Front, Place
+from jobs.comparison import pareto_front
+from jobs.comparison.difference import SideEstimate
+from jobs.comparison.pareto_front import Dominance, Expense, FrontPoint, ParetoFront
 from jobs.metrics import Interval
 from runner.errors import UsageError
 from runner.scorecard import LineSeries, Points
@@ -18,17 +17,19 @@ from tests.jobs.comparison.item_columns import side
 A = side({}, "a")
 
 
-def place(model: str, value: float, expense: Expense) -> Place:
-    return Place(
+def place(model: str, value: float, expense: Expense) -> FrontPoint:
+    return FrontPoint(
         side=side({}, model),
-        quality=Level(value=value, interval=Interval(lo=value - 0.1, hi=value + 0.1)),
+        quality=SideEstimate(
+            value=value, interval=Interval(lo=value - 0.1, hi=value + 0.1)
+        ),
         expense=expense,
         dominated=(Dominance(by=A, quality="better"),) if model == "c" else (),
     )
 
 
-def three(**changes: object) -> Front:
-    return Front(
+def three(**changes: object) -> ParetoFront:
+    return ParetoFront(
         **{
             "path": "score",
             "unit": "paper",
@@ -46,7 +47,7 @@ def three(**changes: object) -> Front:
 
 
 def test_each_side_is_a_point_and_the_line_joins_the_front() -> None:
-    (panel,) = picture.figure(three(), 0.9).panels
+    (panel,) = pareto_front.front_figure(three(), 0.9).panels
     line, *points = panel.marks
     assert isinstance(line, LineSeries)
     assert (line.x, line.y) == ((1.0, 2.0, pytest.approx(4.4)), (0.5, 0.7, 0.7))
@@ -62,7 +63,7 @@ def test_each_side_is_a_point_and_the_line_joins_the_front() -> None:
 
 
 def test_where_lower_is_better_the_line_joins_the_lowest() -> None:
-    (panel,) = picture.figure(three(lower_is_better=True), 0.95).panels
+    (panel,) = pareto_front.front_figure(three(lower_is_better=True), 0.95).panels
     (line, *_) = panel.marks
     assert isinstance(line, LineSeries)
     assert line.y == (0.5, 0.4, 0.4)
@@ -71,9 +72,9 @@ def test_where_lower_is_better_the_line_joins_the_lowest() -> None:
 def test_without_cost_and_latency_there_is_nothing_to_draw() -> None:
     unknown = three(places=(place("a", 0.5, Expense()), place("b", 0.5, Expense())))
     with pytest.raises(UsageError, match="No side has a cost or a latency"):
-        picture.figure(unknown, 0.95)
+        pareto_front.front_figure(unknown, 0.95)
     with pytest.raises(UsageError, match="in different ways"):
-        picture.figure(None, 0.95)
+        pareto_front.front_figure(None, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_without_cost_and_latency_there_is_nothing_to_draw() -> None:
 def test_the_file_is_what_its_name_says(
     tmp_path: Path, name: str, begins: bytes
 ) -> None:
-    picture.check_form(tmp_path / name)
-    picture.write(picture.figure(three(), 0.95), tmp_path / name)
+    pareto_front.check_figure_format(tmp_path / name)
+    pareto_front.write_figure(pareto_front.front_figure(three(), 0.95), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(begins)
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.labelling import alike
+from jobs.comparison.pairing import label_agreement
 from jobs.metrics import agreement
 from runner.scorecard import Labels
 
@@ -27,7 +27,10 @@ def of(said: dict[str, str | None]) -> Labels:
 def test_only_items_that_both_label_count_and_sides_may_be_swapped(
     mine: dict[str, str | None], theirs: dict[str, str | None]
 ) -> None:
-    found, back = alike(of(mine), of(theirs)), alike(of(theirs), of(mine))
+    found, back = (
+        label_agreement(of(mine), of(theirs)),
+        label_agreement(of(theirs), of(mine)),
+    )
     both = [item for item in mine if mine[item] and theirs.get(item)]
     if not both:
         assert found is back is None
@@ -42,11 +45,11 @@ def test_only_items_that_both_label_count_and_sides_may_be_swapped(
 
 @given(SAID)
 def test_a_model_agrees_with_itself(said: dict[str, str | None]) -> None:
-    found = alike(of(said), of(said))
+    found = label_agreement(of(said), of(said))
     assert found is None or found.agreement.percent == 1.0
 
 
 def test_labels_from_other_lists_are_not_set_against_each_other() -> None:
     own = of({"a": "yes"})
-    assert alike(own, replace(own, categories=("yes",))) is None
-    assert alike(own, replace(own, what="state")) is None
+    assert label_agreement(own, replace(own, categories=("yes",))) is None
+    assert label_agreement(own, replace(own, what="state")) is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.pairing import Incomparable, Overlap, pair
+from jobs.comparison.pairing import Incomparable, Overlap, pair_items
 from runner.scorecard import ItemValues
 from tests.jobs.comparison.item_columns import ANY, MEANS, means, pooled
 
@@ -17,7 +17,7 @@ from tests.jobs.comparison.item_columns import ANY, MEANS, means, pooled
 def test_only_items_of_both_are_paired_and_the_rest_is_counted() -> None:
     a = means({"p1/1": 1.0, "p1/2": 0.5, "p2/1": None, "p3/1": 0.0, "p9/1": 0.25})
     b = means({"p3/1": 1.0, "p2/1": 1.0, "p1/2": 0.25, "p4/1": 1.0})
-    both = pair(a, b)
+    both = pair_items(a, b)
     assert both.items == ["p1/2", "p3/1"]
     assert both.a.first.tolist() == [0.5, 0.0]
     assert both.b.first.tolist() == [0.25, 1.0]
@@ -25,7 +25,9 @@ def test_only_items_of_both_are_paired_and_the_rest_is_counted() -> None:
 
 
 def test_documents_of_undefined_items_are_drawn_too() -> None:
-    both = pair(means({"p1/1": 1.0, "p2/1": None}), means({"p1/1": 0.0, "p2/1": 1.0}))
+    both = pair_items(
+        means({"p1/1": 1.0, "p2/1": None}), means({"p1/1": 0.0, "p2/1": 1.0})
+    )
     assert both.drawn == ("p1", "p2")
     assert both.overlap.clusters == 1
 
@@ -34,7 +36,7 @@ def test_documents_of_undefined_items_are_drawn_too() -> None:
 def test_every_item_is_somewhere_and_none_is_twice(
     a: ItemValues, b: ItemValues
 ) -> None:
-    found = pair(a, b).overlap
+    found = pair_items(a, b).overlap
     assert found.n + found.undefined + found.only_a == len(a.items)
     assert found.n + found.undefined + found.only_b == len(b.items)
 
@@ -54,7 +56,7 @@ def test_the_order_of_items_does_not_matter(
         second=None if values.second is None else [values.second[at] for at in order],
         definition=values.definition,
     )
-    one, other = pair(values, shuffled), pair(values, values)
+    one, other = pair_items(values, shuffled), pair_items(values, values)
     assert one.items == other.items
     assert one.clusters == other.clusters
     assert one.b.first.tolist() == other.b.first.tolist()
@@ -64,14 +66,14 @@ def test_the_order_of_items_does_not_matter(
 def test_different_definitions_of_one_metric_are_not_compared() -> None:
     a, b = means({"p1/1": 1.0}), means({"p1/1": 1.0}, definition="mean@2(other)")
     with pytest.raises(Incomparable, match=r"as mean@1.* and B as mean@2"):
-        pair(a, b)
+        pair_items(a, b)
 
 
 def test_scores_of_different_labels_are_not_compared() -> None:
     a = pooled({"p1/1": (1.0, 0.4), "p2/1": (0.0, 0.3)}, kind="auroc")
     b = pooled({"p1/1": (0.0, 0.4), "p2/1": (0.0, 0.3)}, kind="auroc")
     with pytest.raises(Incomparable, match="the label of 1 items"):
-        pair(a, b)
+        pair_items(a, b)
 
 
 @pytest.mark.parametrize(
@@ -83,28 +85,28 @@ def test_an_item_given_twice_and_a_column_too_short_are_mistakes(
 ) -> None:
     good = means({"p1/1": 1.0, "p1/2": 0.0})
     with pytest.raises(ValueError, match="B gives"):
-        pair(good, means({"p1/1": 1.0, "p1/2": 0.0}, **changes))
+        pair_items(good, means({"p1/1": 1.0, "p1/2": 0.0}, **changes))
 
 
 def test_items_that_differ_most_come_first_and_equal_ones_not_at_all() -> None:
     a = means({"p3/1": 0.0, "p1/1": 1.0, "p2/1": 0.5, "p4/1": 0.5, "p5/1": 0.3})
     b = means({"p3/1": 1.0, "p1/1": 0.0, "p2/1": 0.75, "p4/1": 0.5, "p5/1": 0.8})
-    found = [(each.item, each.a, each.b) for each in pair(a, b).furthest(3)]
+    found = [(each.item, each.a, each.b) for each in pair_items(a, b).furthest(3)]
     assert found == [("p1/1", 1.0, 0.0), ("p3/1", 0.0, 1.0), ("p5/1", 0.3, 0.8)]
-    assert len(list(pair(a, b).furthest(9))) == 4
+    assert len(list(pair_items(a, b).furthest(9))) == 4
 
 
 def test_a_ratio_wins_by_item_where_both_have_a_denominator() -> None:
     a = pooled({"p1": (1.0, 2.0), "p2": (0.0, 0.0), "p3": (1.0, 4.0)})
     b = pooled({"p1": (2.0, 2.0), "p2": (1.0, 1.0), "p3": (2.0, 8.0)})
-    found = pair(a, b).standing()
+    found = pair_items(a, b).standing()
     assert (found.wins, found.ties, found.losses) == (1, 1, 0)
 
 
 @given(MEANS, MEANS)
 def test_where_lower_is_better_wins_are_losses(a: ItemValues, b: ItemValues) -> None:
-    plain = pair(a, b)
-    turned = pair(*(replace(each, lower_is_better=True) for each in (a, b)))
+    plain = pair_items(a, b)
+    turned = pair_items(*(replace(each, lower_is_better=True) for each in (a, b)))
     won, lost = plain.standing(), turned.standing()
     assert (won.wins, won.ties, won.losses) == (lost.losses, lost.ties, lost.wins)
     favours = [plain.favour(gap) for gap in plain.every()]

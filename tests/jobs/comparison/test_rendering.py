@@ -13,32 +13,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison import record, rendering
-from jobs.comparison.expense import Expense
-from jobs.comparison.front import Place, front
-from jobs.comparison.matching import Drawing, Match, furthest, matches
-from jobs.comparison.sheets import sheets
+from jobs.comparison import rendering
+from jobs.comparison.models import (
+    ComparedModels,
+    ComparisonOptions,
+    compare_models,
+    largest_gaps,
+)
+from jobs.comparison.pareto_front import Expense, FrontPoint, build_front
+from jobs.comparison.rendering import print_sheets
 from runner.score.render import csv_lines
 from runner.scorecard import Labels
 from runner.typeset import typeset
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.latex import assert_compiles
 
-DRAWING = Drawing(b=100, form="percentile")
+DRAWING = ComparisonOptions(b=100, form="percentile")
 HEAD = (
     "     A       B    B - A        95% interval        p  p (Holm)  won/lost/tied, n"
 )
 HOSTILE = "p1\x1b]0;x\x07\nA better\u202e=SUM(1)"
 
 
-def match(paths: tuple[str, ...] = ("avg_score",)) -> Match:
+def match(paths: tuple[str, ...] = ("avg_score",)) -> ComparedModels:
     low = means({f"p{n}": n / 40 for n in range(30)})
     high = means({f"p{n}": 0.9 + n / 400 for n in range(2, 33)})
     verdicts = means({f"p1/{n}": n % 2 for n in range(9)})
     ratio = pooled({f"p{n}": (n, n + 1.0) for n in range(30)})
     a = side({**dict.fromkeys(paths, low), "v": verdicts, "r": ratio, "a": low})
     b = side({**dict.fromkeys(paths, high), "v": verdicts, "r": ratio})
-    (made,) = matches([(a, b)], (), DRAWING)
+    (made,) = compare_models([(a, b)], (), DRAWING)
     return made
 
 
@@ -71,7 +75,7 @@ def test_the_table_of_a_match() -> None:
 def test_every_row_of_the_table_fits_80_columns(path: str, scale: float) -> None:
     a = means({f"p{n}": scale * n / 20 for n in range(12)})
     b = means({f"p{n}": scale * (n % 7) / 7 for n in range(12)})
-    (made,) = matches([(side({path: a}), side({path: b}))], (), DRAWING)
+    (made,) = compare_models([(side({path: a}), side({path: b}))], (), DRAWING)
     table = rendering.text([made], None, DRAWING).splitlines()[3:6]
     assert max(map(len, table)) <= rendering.WIDTH
     ends = [found.end() for found in re.finditer(r"\S+(?: \S+)*", table[2])]
@@ -82,11 +86,11 @@ def test_every_row_of_the_table_fits_80_columns(path: str, scale: float) -> None
 def test_few_papers_have_no_winner() -> None:
     a = means({f"p{n}": 0.1 for n in range(4)})
     b = means({f"p{n}": 0.2 for n in range(4)})
-    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    (made,) = compare_models([(side({"m": a}), side({"m": b}))], (), DRAWING)
     table = rendering.text([made], None, DRAWING)
     assert "too few (4 papers)" in table
     assert "B better" not in table
-    (enough,) = matches(
+    (enough,) = compare_models(
         [(side({"m": a}), side({"m": b}))], (), replace(DRAWING, min_clusters=4)
     )
     # four papers can give no p below 1/8, however few are enough
@@ -96,23 +100,23 @@ def test_few_papers_have_no_winner() -> None:
 def test_where_lower_is_better_the_verdict_says_so() -> None:
     a = means({f"p{n}": 0.1 for n in range(10)}, lower_is_better=True)
     b = means({f"p{n}": 0.2 for n in range(10)}, lower_is_better=True)
-    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    (made,) = compare_models([(side({"m": a}), side({"m": b}))], (), DRAWING)
     told = rendering.text([made], None, DRAWING)
     assert "B worse (lower is better)" in told
-    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    (pair,) = rendering.as_json([made], None, DRAWING, ())["pairs"]
     assert pair["metrics"]["m"]["lower_is_better"]
 
 
 def test_undefined_is_n_a_and_never_a_number() -> None:
     a, b = means({"p1": None}), means({"p1": 1.0, "p2": 0.5})
-    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    (made,) = compare_models([(side({"m": a}), side({"m": b}))], (), DRAWING)
     lines = rendering.text([made], None, DRAWING).splitlines()
     assert lines[4:7] == [
         "no item in common: m",
         "items left out: only in A / only in B / in both without a value",
         "  0/1/1  every metric",
     ]
-    (said,) = record.as_json([made], None, DRAWING, [])["pairs"]
+    (said,) = rendering.as_json([made], None, DRAWING, [])["pairs"]
     metric = said["metrics"]["m"]
     assert (metric["a"], metric["difference"], metric["lo"], metric["test"]) == (
         *(None, None, None, None),
@@ -121,7 +125,7 @@ def test_undefined_is_n_a_and_never_a_number() -> None:
 
 def test_one_paper_has_a_difference_and_no_interval() -> None:
     a, b = means({"p1": 0.25, "p2": 0.5}), means({"p1": 0.5})
-    (made,) = matches([(side({"m": a}), side({"m": b}))], (), DRAWING)
+    (made,) = compare_models([(side({"m": a}), side({"m": b}))], (), DRAWING)
     verdict, row = rendering.text([made], None, DRAWING).splitlines()[4:6]
     assert verdict.endswith("  too few (1 paper)")
     assert row.split() == ["0.250", "0.500", "+0.250", "n/a", "1", "1", "1/0/0,", "1"]
@@ -129,14 +133,14 @@ def test_one_paper_has_a_difference_and_no_interval() -> None:
 
 def test_nothing_left_out_is_not_a_line() -> None:
     same = side({"m": means({"p1": 1.0, "p2": 0.0})})
-    (made,) = matches([(same, same)], (), DRAWING)
+    (made,) = compare_models([(same, same)], (), DRAWING)
     assert "left out" not in rendering.text([made], None, DRAWING)
 
 
 def test_replicates_without_a_value_are_said() -> None:
     # few of the papers have a denominator
     a = pooled({f"p{n}": (1.0, float(n == 0)) for n in range(4)})
-    (made,) = matches([(side({"m": a}), side({"m": a}))], (), DRAWING)
+    (made,) = compare_models([(side({"m": a}), side({"m": a}))], (), DRAWING)
     assert "interval of m: undefined in" in rendering.text([made], None, DRAWING)
 
 
@@ -144,9 +148,9 @@ def test_names_and_keys_from_outside_stay_on_their_line() -> None:
     a = means({HOSTILE: 1.0, "p2": 0.0}, clusters=["p1", "p2"])
     b = means({HOSTILE: 0.0, "p2": 0.0}, clusters=["p1", "p2"])
     sides = side({"m": a}, HOSTILE), side({"m": b}, HOSTILE)
-    (made,) = matches([sides], (), DRAWING)
+    (made,) = compare_models([sides], (), DRAWING)
     told = rendering.text([made], None, DRAWING)
-    told += rendering.items_text("m", made, furthest(made, "m", 5))
+    told += rendering.items_text("m", made, largest_gaps(made, "m", 5))
     assert not [line for line in told.splitlines() if line.startswith("A better")]
     (shown,) = [line for line in told.split("\n") if line.endswith("=SUM(1)")][-1:]
     assert shown.startswith(" 1.000   0.000   -1.000  p1")
@@ -154,13 +158,15 @@ def test_names_and_keys_from_outside_stay_on_their_line() -> None:
 
 def test_equal_items_are_said_to_be_equal() -> None:
     same = side({"m": means({"p1": 1.0, "p2": 0.0})})
-    (made,) = matches([(same, same)], (), DRAWING)
+    (made,) = compare_models([(same, same)], (), DRAWING)
     assert "no item differs" in rendering.items_text("m", made, ())
 
 
 def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
     made = match()
-    said = record.as_json([made], None, DRAWING, [furthest(made, "avg_score", 1)])
+    said = rendering.as_json(
+        [made], None, DRAWING, [largest_gaps(made, "avg_score", 1)]
+    )
     assert json.loads(json.dumps(said, allow_nan=False)) == said
     assert said["family"] == "1 pair of models, within: all metrics (3 tests)"
     assert (said["b"], said["seed"], said["level"]) == (100, 20260118, 0.95)
@@ -178,7 +184,7 @@ def test_json_holds_what_the_table_shows_and_the_listed_items() -> None:
 
 def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
     made = match(("=SUM(1)",))
-    file = io.StringIO(csv_lines(record.rows([made])))
+    file = io.StringIO(csv_lines(rendering.metric_rows([made])))
     rows = list(csv.DictReader(file))
     assert [row["metric"] for row in rows] == ["'=SUM(1)", "v", "r"]
     ratio = rows[-1]
@@ -187,7 +193,7 @@ def test_csv_has_a_row_for_each_metric_and_guards_spreadsheets() -> None:
     assert float(rows[0]["difference"]) == made.compared[0].gap.value
 
 
-def interval(place: Place) -> list[str]:
+def interval(place: FrontPoint) -> list[str]:
     ends = place.quality.interval
     return [f"[{ends.lo:.3f},", f"{ends.hi:.3f}]"]
 
@@ -196,9 +202,9 @@ def test_cost_and_latency_stand_beside_quality_and_say_who_dominates() -> None:
     made = match()
     cheap, dear = Expense(usd=0.0123, seconds=1.5), Expense(usd=None, seconds=2.25)
     sides = [replace(made.a, model="poor"), replace(made.b, model="good")]
-    (both,) = matches([(sides[0], sides[1])], (), DRAWING)
+    (both,) = compare_models([(sides[0], sides[1])], (), DRAWING)
     spent = {sides[0].key: dear, sides[1].key: cheap}
-    found = front([both], "avg_score", spent, "paper", DRAWING)
+    found = build_front([both], "avg_score", spent, "paper", DRAWING)
     assert found is not None
     lines = rendering.text([both], found, DRAWING).splitlines()
     at = lines.index("avg_score of the 28 items that all sides have, cost, latency")
@@ -208,7 +214,7 @@ def test_cost_and_latency_stand_beside_quality_and_say_who_dominates() -> None:
         ["dominated", "by", "r", "good", "(quality", "better)"],
         ["0.939", *interval(found.places[1]), "0.0123", "1.5", "r", "good"],
     ]
-    told = record.as_json([both], found, DRAWING, ())["front"]
+    told = rendering.as_json([both], found, DRAWING, ())["front"]
     assert [place["model"] for place in told["sides"]] == ["poor", "good"]
     (dominance,) = told["sides"][0]["dominated_by"]
     assert (dominance["model"], dominance["quality"]) == ("good", "better")
@@ -220,12 +226,12 @@ def test_agreement_is_told_of_metrics_that_are_right_or_wrong() -> None:
     b = means({"p1": 1.0, "p2": 0.0, "p3": 0.0, "p4": 0.0})
     score = means({"p1": 0.5, "p2": 0.0, "p3": 0.1, "p4": 0.0})
     sides = side({"v": a, "s": a}), side({"v": b, "s": score})
-    (made,) = matches([sides], (), DRAWING)
+    (made,) = compare_models([sides], (), DRAWING)
     assert (
         "agreement in being right, its kappa and AC1: v 0.750 0.500 0.529"
         in rendering.text([made], None, DRAWING).splitlines()
     )
-    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    (pair,) = rendering.as_json([made], None, DRAWING, ())["pairs"]
     assert pair["metrics"]["s"]["agreement"] is None
     assert pair["metrics"]["v"]["agreement"]["kappa"] == pytest.approx(0.5)
 
@@ -244,12 +250,12 @@ def test_labels_are_agreed_on_whether_right_or_wrong() -> None:
     score = means({"p1": 1.0, "p2": 0.0})
     a = replace(side({"m": score}), labels=lambda: labels("yyn-", "abcd"))
     b = replace(side({"m": score}), labels=lambda: labels("ynn", "abc"))
-    (made,) = matches([(a, b)], (), DRAWING)
+    (made,) = compare_models([(a, b)], (), DRAWING)
     told = rendering.text([made], None, DRAWING).splitlines()
     assert (
         "agreement of the answers on 3 items, kappa and AC1: 0.667 0.400 0.333" in told
     )
-    (pair,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    (pair,) = rendering.as_json([made], None, DRAWING, ())["pairs"]
     assert (pair["labels"]["what"], pair["labels"]["n"]) == ("answer", 3)
 
 
@@ -262,13 +268,13 @@ def test_a_metric_has_its_name_with_its_key_and_both_fit_80_columns() -> None:
         replace(side({path: values, "auroc": values}), names=names)
         for values in (low, high)
     )
-    (made,) = matches([(a, b)], (), DRAWING)
+    (made,) = compare_models([(a, b)], (), DRAWING)
     lines = rendering.text([made], None, DRAWING).splitlines()
     long, key, _, short, _ = lines[4:9]
     assert long == "Sensitivity, undecided as included, near misses"
     assert key == f"  ({path})".ljust(72) + "B better"
     assert short == "AUROC  (auroc)".ljust(72) + "B better"
-    (shown,) = record.as_json([made], None, DRAWING, ())["pairs"]
+    (shown,) = rendering.as_json([made], None, DRAWING, ())["pairs"]
     assert (
         shown["metrics"][path]["name"]
         == "Sensitivity, undecided as included, near misses"
@@ -278,7 +284,7 @@ def test_a_metric_has_its_name_with_its_key_and_both_fit_80_columns() -> None:
 def test_a_comparison_is_a_table_for_a_paper(tmp_path: Path) -> None:
     own = match()
     named = replace(own, a=replace(own.a, names={"avg_score": "Score"}))
-    (table,) = sheets([named], None, DRAWING)
+    (table,) = print_sheets([named], None, DRAWING)
     first = dict(
         zip((column.name for column in table.columns), table.rows[0], strict=True)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison.sides import Named, Source, chosen
+from jobs.comparison.sides import ModelReference, RunReference, paired_models
 from runner.errors import UsageError
 
 MODELS = {
@@ -19,10 +19,11 @@ MODELS = {
 
 
 def pairs(*words: str) -> list[tuple[str, ...]]:
-    named = [Named.of(word) for word in words]
+    named = [ModelReference.of(word) for word in words]
     models = {each.source: MODELS[each.source.run] for each in named}
     return [
-        (str(a), left, str(b), right) for (a, left), (b, right) in chosen(named, models)
+        (str(a), left, str(b), right)
+        for (a, left), (b, right) in paired_models(named, models)
     ]
 
 
@@ -85,23 +86,27 @@ def test_what_is_not_plain_is_said_with_the_next_step(
 def test_a_folder_may_have_a_colon_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "runs:old"
     folder.mkdir()
-    assert Named.of(str(folder)) == Named(Source(str(folder)))
-    assert Named.of("r:m:8b") == Named(Source("r"), "m:8b")
+    assert ModelReference.of(str(folder)) == ModelReference(RunReference(str(folder)))
+    assert ModelReference.of("r:m:8b") == ModelReference(RunReference("r"), "m:8b")
 
 
 def test_a_number_after_an_at_is_a_recorded_scoring(tmp_path: Path) -> None:
-    assert Named.of("r@12") == Named(Source("r", 12))
-    assert Named.of("r@3:vendor/m@7:free") == Named(Source("r", 3), "vendor/m@7:free")
-    assert Named.of("r:m@2") == Named(Source("r"), "m@2")
+    assert ModelReference.of("r@12") == ModelReference(RunReference("r", 12))
+    assert ModelReference.of("r@3:vendor/m@7:free") == ModelReference(
+        RunReference("r", 3), "vendor/m@7:free"
+    )
+    assert ModelReference.of("r:m@2") == ModelReference(RunReference("r"), "m@2")
     folder = tmp_path / "runs@2"
-    assert Named.of(str(folder)) == Named(Source(str(tmp_path / "runs"), 2))
+    assert ModelReference.of(str(folder)) == ModelReference(
+        RunReference(str(tmp_path / "runs"), 2)
+    )
     folder.mkdir()
-    assert Named.of(str(folder)) == Named(Source(str(folder)))
+    assert ModelReference.of(str(folder)) == ModelReference(RunReference(str(folder)))
 
 
 @pytest.mark.parametrize("word", ["r@", "r@0", "r@-1", "r@x", "@2"])
 def test_what_is_no_number_is_part_of_the_name(word: str) -> None:
-    assert Named.of(word) == Named(Source(word))
+    assert ModelReference.of(word) == ModelReference(RunReference(word))
 
 
 def test_two_scorings_of_a_run_are_compared_model_by_model() -> None:

@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.comparison.in_run import in_words, model_pairs
-from jobs.comparison.matching import Drawing, matches
-from jobs.comparison.verdict import OPPOSITE, Rule
+from jobs.comparison.difference import OPPOSITE, VerdictRule
+from jobs.comparison.models import (
+    ComparisonOptions,
+    compare_models,
+    model_pairs,
+    test_words,
+)
 from jobs.metrics import Interval
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.settings import InvestigationSettings
 from tests.jobs.comparison.item_columns import means, side
 
 ABOVE, BELOW = Interval(lo=0.1, hi=0.3), Interval(lo=-0.3, hi=-0.1)
@@ -38,7 +42,7 @@ AROUND, NONE = Interval(lo=-0.1, hi=0.3), Interval(lo=None, hi=None)
 def test_interval_p_and_number_of_clusters_must_agree(
     interval: Interval | None, p_holm: float | None, clusters: int, word: str
 ) -> None:
-    rule = Rule()
+    rule = VerdictRule()
     assert rule.verdict(interval, p_holm, clusters, lower_is_better=False) == word
     turned = rule.verdict(interval, p_holm, clusters, lower_is_better=True)
     assert turned == OPPOSITE[word]  # type: ignore[index]
@@ -53,8 +57,8 @@ def test_no_side_wins_without_all_three(
 ) -> None:
     a = side({"m": means({f"p{n}": x for n, (x, _) in enumerate(values)})}, "a")
     b = side({"m": means({f"p{n}": y for n, (_, y) in enumerate(values)})}, "b")
-    drawing = Drawing(b=50, min_clusters=min_clusters)
-    (found,) = matches([(a, b)], (), drawing)[0].compared
+    drawing = ComparisonOptions(b=50, min_clusters=min_clusters)
+    (found,) = compare_models([(a, b)], (), drawing)[0].compared
     ends = found.gap.interval
     if found.verdict in {"better", "worse"}:
         assert len(values) >= min_clusters
@@ -72,7 +76,9 @@ def test_an_interval_and_a_p_that_disagree_leave_it_undecided() -> None:
     values = {f"p{n:02}": 0.2 if n < 5 else 0.0 for n in range(10)}
     a = side({"m": means(dict.fromkeys(values, 0.0))}, "a")
     b = side({"m": means(values)}, "b")
-    (found,) = matches([(a, b)], (), Drawing(form="percentile"))[0].compared
+    (found,) = compare_models([(a, b)], (), ComparisonOptions(form="percentile"))[
+        0
+    ].compared
     assert found.gap.interval.lo is not None
     assert found.gap.interval.lo > 0
     assert found.p_holm == 0.0625
@@ -82,7 +88,7 @@ def test_an_interval_and_a_p_that_disagree_leave_it_undecided() -> None:
 def test_two_papers_never_have_a_winner() -> None:
     a = side({"m": means({"p1": 0.0, "p2": 0.1})}, "a")
     b = side({"m": means({"p1": 0.9, "p2": 1.0})}, "b")
-    (found,) = matches([(a, b)], (), Drawing())[0].compared
+    (found,) = compare_models([(a, b)], (), ComparisonOptions())[0].compared
     assert found.verdict == "too few"
 
 
@@ -101,8 +107,8 @@ def test_holm_is_within_a_family_over_all_pairs() -> None:
         for own, name, k in ((flat, "a", 1), (up, "b", 2), (flat, "c", 3))
     ]
     pairs = [(x, y) for n, x in enumerate(sides) for y in sides[n + 1 :]]
-    alone = matches(pairs, ("m",), Drawing(b=20))
-    together = matches(pairs, (), Drawing(b=20))
+    alone = compare_models(pairs, ("m",), ComparisonOptions(b=20))
+    together = compare_models(pairs, (), ComparisonOptions(b=20))
 
     def corrected(made: tuple[object, ...]) -> list[float | None]:
         return [
@@ -119,7 +125,9 @@ def test_holm_is_within_a_family_over_all_pairs() -> None:
 def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
     left = {"m": means({f"p{n:02}": n / 12 for n in range(12)}, family="m")}
     right = {"m": means({f"p{n:02}": n / 24 for n in range(12)}, family="m")}
-    (match,) = matches([(side(left, "l"), side(right, "r"))], (), Drawing())
+    (match,) = compare_models(
+        [(side(left, "l"), side(right, "r"))], (), ComparisonOptions()
+    )
     (outside,) = match.compared
     (pair,) = model_pairs(
         {
@@ -127,7 +135,7 @@ def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
             for name, own in (("l", left), ("r", right))
         },
         ("m",),
-        Settings(),
+        InvestigationSettings(),
     )
     inside = pair.metrics["m"]
     assert (pair.left, pair.right) == ("l", "r")
@@ -137,6 +145,6 @@ def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
     assert outside.gap.value is not None
     assert inside.gap.value == -outside.gap.value
     assert inside.gap.interval.lo == pytest.approx(-(outside.gap.interval.hi or 0))
-    words = in_words(inside)
+    words = test_words(inside)
     assert "won 11, lost 0, tied 1: left better" in words
     assert "sign flips by paper" in words

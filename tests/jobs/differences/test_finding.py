@@ -12,9 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.differences.causes import PARSER, SCORER, Kind
-from jobs.differences.difference import Changed, Difference
-from jobs.differences.finding import difference
+from jobs.differences.attribution import find_difference
+from jobs.differences.difference import (
+    PARSER,
+    SCORER,
+    CauseKind,
+    ChangedMetric,
+    ScoringDifference,
+)
 from runner.errors import DatasetError, RunnerError, UsageError
 from runner.score import scoring
 from runner.score.repeat import rescorer
@@ -41,9 +46,9 @@ def run(tmp_path: Path) -> RatedRun:
     return made
 
 
-def found(run: RatedRun, before: int = 1, after: int = 2) -> Difference:
+def found(run: RatedRun, before: int = 1, after: int = 2) -> ScoringDifference:
     with rescorer(run.folder) as opened:
-        return difference(
+        return find_difference(
             opened,
             opened.recorded(before),
             opened.recorded(after),
@@ -51,12 +56,12 @@ def found(run: RatedRun, before: int = 1, after: int = 2) -> Difference:
         )
 
 
-def metric(made: Difference, path: str) -> Changed:
+def metric(made: ScoringDifference, path: str) -> ChangedMetric:
     (own,) = (each for each in made.changed if each.path == path)
     return own
 
 
-def adds_up(made: Difference) -> None:
+def adds_up(made: ScoringDifference) -> None:
     """Parts to changes, and the shares of items to parts."""
     for each in made.changed:
         if each.change is not None:
@@ -184,14 +189,14 @@ def test_a_part_of_the_code_is_the_parsers_or_the_scorers(
     run.scored(gold, power=2)
     made = found(run)
     assert [stage.causes[0].kind for stage in made.stages] == [
-        Kind.CODE,
-        Kind.SETTING,
+        CauseKind.CODE,
+        CauseKind.SETTING,
     ]
     by_path = {
         each.path: [
             [cause.kind for cause in part.causes]
             for part in each.parts
-            if part.causes[0].kind is not Kind.SETTING
+            if part.causes[0].kind is not CauseKind.SETTING
         ]
         for each in made.changed
     }
@@ -234,14 +239,14 @@ def test_a_scoring_in_between_divides_the_codes_part(
     run.scored(GOLD, power=2)
     made = found(run, 1, 4)
     assert [(stage.causes[0].kind, stage.causes[0].after) for stage in made.stages] == [
-        (Kind.CODE, "scoring 2"),
-        (Kind.CODE, "today"),
-        (Kind.SETTING, "2"),
+        (CauseKind.CODE, "scoring 2"),
+        (CauseKind.CODE, "today"),
+        (CauseKind.SETTING, "2"),
     ]
     assert [part.causes[0].kind for part in metric(made, "weighted").parts] == [
-        Kind.PARSER,
-        Kind.SCORER,
-        Kind.SETTING,
+        CauseKind.PARSER,
+        CauseKind.SCORER,
+        CauseKind.SETTING,
     ]
     assert [causes for stage in made.stages for _, causes, _ in stage.by_cause()] == [
         (PARSER,),
@@ -260,7 +265,7 @@ def test_without_verdicts_the_codes_part_is_not_divided(
     (run.folder.scores / "1" / "scorecard.json").unlink()  # the log has it
     made = found(run)
     (part,) = metric(made, "accuracy").parts
-    assert [cause.kind for cause in part.causes] == [Kind.CODE]
+    assert [cause.kind for cause in part.causes] == [CauseKind.CODE]
     adds_up(made)
 
 

@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.differences.difference import VerdictChange
-from jobs.differences.seen import verdict_changes
+from jobs.differences.difference import VerdictChange, verdict_changes
 from store.scoring import StoredVerdict, write_verdicts
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from jobs.evidence_retrieval.dataset import Dataset
 from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, Predictions, Queries, Sheet
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.gate import assign
+from jobs.metrics.selective import assign
 from tests.jobs.metrics.set_a import CRITERIA, SetA, set_a
 
 MODEL = "test/model"

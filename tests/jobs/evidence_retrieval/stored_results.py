@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jobs.metrics.aggregate import aggregate, mean
 from jobs.metrics.calibration import Closed, ece
 from jobs.metrics.classification import Vertex, auprc, auroc, tpr_at_fpr
-from jobs.metrics.gate import NEG, POS, STATES, Edge, assign, gate_metrics
+from jobs.metrics.columns import aggregate, mean
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.selective import NEG, POS, STATES, Edge, assign, gate_metrics
 from tests.jobs.metrics.set_a import SetA
 
 TAU_POS = 0.68

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.bm25 import Bm25
 from jobs.evidence_retrieval.stages.dynamic_k import (
     POS,
     RULES,
@@ -16,7 +15,7 @@ from jobs.evidence_retrieval.stages.dynamic_k import (
 )
 from jobs.evidence_retrieval.stages.graph import edges, spread, start
 from jobs.evidence_retrieval.stages.ordering import ranked, shuffled
-from jobs.tokens import tokens
+from jobs.lexical import Bm25, tokens
 
 
 def near(expected: object) -> object:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jobs.history.row import Row
+from jobs.history import HistoryRow
 from store.events import Entry, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
 from store.results import ItemPart, ItemParts, ItemScore, Milestone, parts_payload
@@ -65,9 +65,11 @@ def parts(got: Got) -> ItemParts:
     )
 
 
-def row(day: int, model: str, own: Milestone) -> Row:
+def row(day: int, model: str, own: Milestone) -> HistoryRow:
     """A row of the run of a day."""
-    return Row(run=f"r{day}", at_us=START_US + day * DAY_US, model=model, milestone=own)
+    return HistoryRow(
+        run=f"r{day}", at_us=START_US + day * DAY_US, model=model, milestone=own
+    )
 
 
 def recorded(

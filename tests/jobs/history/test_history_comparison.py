@@ -6,18 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.history.change import changes
-from jobs.history.comparison import Comparison, compared, with_best
-from jobs.history.past import common, paired, with_previous
-from jobs.history.row import Row
+from jobs.history import (
+    HistoryRow,
+    RowComparison,
+    common_items,
+    compare_rows,
+    compare_with_best,
+    part_changes,
+    same_model_rows,
+    with_previous,
+)
 from store.results import ItemScore, Milestone
 from tests.jobs.history.remembered import milestone, parts, row
 
 ALL = range(4)
 
 
-def beside(now: Milestone, then: Milestone, *, across: bool = False) -> Comparison:
-    made = compared(row(2, "a", now), row(1, "a", then), across=across)
+def beside(now: Milestone, then: Milestone, *, across: bool = False) -> RowComparison:
+    made = compare_rows(row(2, "a", now), row(1, "a", then), across=across)
     assert made is not None
     return made
 
@@ -60,12 +66,12 @@ def test_another_truth_or_database_and_an_unfinished_run_are_not_comparable() ->
         milestone(got, data="other"),
         milestone(got, partial=True),
     ):
-        assert compared(now, row(1, "a", then), across=False) is None
-        assert compared(row(3, "a", then), now, across=False) is None
+        assert compare_rows(now, row(1, "a", then), across=False) is None
+        assert compare_rows(row(3, "a", then), now, across=False) is None
     elsewhere = row(1, "a", milestone(got, data="other"))
-    assert compared(now, elsewhere, across=True) is not None
+    assert compare_rows(now, elsewhere, across=True) is not None
     other = row(1, "a", milestone(got, same="other"))
-    assert compared(now, other, across=True) is None
+    assert compare_rows(now, other, across=True) is None
 
 
 def test_a_fall_of_the_mean_is_an_alert_beyond_what_is_allowed_and_not_at_it() -> None:
@@ -121,16 +127,16 @@ def test_the_best_run_is_that_of_the_highest_mean_over_the_common_reviews() -> N
         row(5, "a", milestone({"a": {"CD9": ALL}})),
     ]
     now = row(6, "a", milestone({"a": {"CD1": [0], "CD2": ALL}}))
-    best = with_best(now, then, across=False)
+    best = compare_with_best(now, then, across=False)
     assert best is not None
     assert (best.then.run, best.delta) == ("r3", -0.375)
-    assert with_best(now, then[-1:], across=False) is None
+    assert compare_with_best(now, then[-1:], across=False) is None
 
 
 def test_studies_lost_and_gained_come_with_their_scores_and_the_step() -> None:
     now, then = {"a": {"CD1": [0, 1]}}, {"a": {"CD1": [1, 2]}}
     made = beside(milestone(now), milestone(then))
-    gained, lost = changes(made, parts(now), parts(then))
+    gained, lost = part_changes(made, parts(now), parts(then))
     assert (gained.part, gained.is_lost, gained.after.score) == ("study 0", False, 5.0)
     assert (lost.part, lost.is_lost, lost.before.score) == ("study 2", True, 5.0)
     assert (lost.after.score, lost.after.lost_at) == (2.0, "below_threshold")
@@ -148,9 +154,11 @@ MILESTONES = st.builds(
 )
 
 
-def slowly(now: Row, before: Sequence[Row], *, across: bool) -> Row | None:
-    fit = [own for own in before if common(now, own, across=across)]
-    return next(reversed(paired(now, fit)), None)
+def slowly(
+    now: HistoryRow, before: Sequence[HistoryRow], *, across: bool
+) -> HistoryRow | None:
+    fit = [own for own in before if common_items(now, own, across=across)]
+    return next(reversed(same_model_rows(now, fit)), None)
 
 
 @given(st.lists(MILESTONES, max_size=6), st.booleans())

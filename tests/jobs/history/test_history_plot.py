@@ -5,10 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.history.figure import NAMED, figure
-from jobs.history.history import history
-from jobs.history.plot import HEIGHT, STEP, WIDTH, plot
-from jobs.history.reading import Remembered
+from jobs.history import ScoredRun, job_history
+from jobs.history_rendering import HEIGHT, NAMED, STEP, WIDTH, history_figure, plot
 from runner.scorecard import LineSeries, ReferenceLine
 from store.runs import RunFolder
 from tests.jobs.history.remembered import milestone
@@ -45,9 +43,9 @@ def test_every_value_of_a_drawn_run_has_its_place_and_nothing_is_wider(
         assert any(line[column : column + 1].strip(" ·") for line in rows)
 
 
-def runs_over(*databases: str) -> list[Remembered]:
+def runs_over(*databases: str) -> list[ScoredRun]:
     return [
-        Remembered(
+        ScoredRun(
             folder=RunFolder(Path(f"r{at}")),
             at_us=at,
             milestone=milestone({"m": {"CD1": [0, 1]}}, data=data),
@@ -57,7 +55,7 @@ def runs_over(*databases: str) -> list[Remembered]:
 
 
 def test_the_figure_has_a_line_for_a_model_and_a_rule_where_data_change() -> None:
-    drawn = figure(history(runs_over("d", "d", "e"), across=False))
+    drawn = history_figure(job_history(runs_over("d", "d", "e"), across=False))
     (panel,) = drawn.panels
     line, rule = panel.marks
     assert isinstance(line, LineSeries)
@@ -65,5 +63,7 @@ def test_the_figure_has_a_line_for_a_model_and_a_rule_where_data_change() -> Non
     assert (line.x, line.y) == ((0, 1, 2), (0.5, 0.5, 0.5))
     assert (rule.at, rule.label) == (1.5, "database changed")
     assert panel.x.names == ("r0", "r1", "r2")
-    (panel,) = figure(history(runs_over(*"d" * (NAMED + 1)), across=False)).panels
+    (panel,) = history_figure(
+        job_history(runs_over(*"d" * (NAMED + 1)), across=False)
+    ).panels
     assert (panel.x.names, panel.x.hi) == ((), NAMED)

@@ -13,15 +13,15 @@ from scipy.stats import beta
 from jobs.metrics import (
     NOT_NEGATIVE,
     SIGNED,
-    Difference,
     Interval,
     Ratio,
+    ResampledDifference,
     Resamples,
     auroc_of,
     clopper_pearson,
     mean_of,
 )
-from jobs.metrics.adjusted import PER_THOUSAND, Support
+from jobs.metrics.resampling import PER_THOUSAND, Support
 from runner.scorecard import Metric, Target
 
 
@@ -94,7 +94,7 @@ def test_a_perfect_area_is_bounded_by_pairs_of_clusters() -> None:
 
 def test_two_models_that_agree_everywhere_may_still_differ_elsewhere() -> None:
     side = mean_of([1.0, 0.0, 1.0, 1.0])
-    lo, hi = ends(Resamples(keys(4)).intervals([Difference(side, side)])[0])
+    lo, hi = ends(Resamples(keys(4)).intervals([ResampledDifference(side, side)])[0])
     assert (lo, hi) == pytest.approx((-1 + 0.025**0.25, 1 - 0.025**0.25))
 
 

@@ -20,11 +20,11 @@ from jobs.metrics.classification import (
     confusion,
     curve,
     multiclass,
+    multilabel,
     rates,
     threshold_grid,
     tpr_at_fpr,
 )
-from jobs.metrics.multilabel import multilabel
 
 BORDERS = [0.0, 0.1, 0.3, 0.30000000000000004, 0.5, 0.9, 1.0]
 ROWS = st.lists(

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics.ranking import Rules, evaluate, hits
-from jobs.metrics.trec import qrels_lines, read_qrels, read_run, run_lines
+from jobs.metrics.ranking import (
+    RankingRules,
+    evaluate,
+    hits,
+    qrels_lines,
+    read_qrels,
+    read_run,
+    run_lines,
+)
 
 trec = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
 
@@ -123,12 +130,12 @@ def test_a_line_that_is_off_is_named(tmp_path: Path, text: str, said: str) -> No
 def test_the_three_denominators_of_average_precision() -> None:
     both = hits([["a", "b", "c"]], [["a", "x", "b"]])
     for over, expected in (("gold", 5 / 9), ("min", 5 / 6), ("found", 5 / 6)):
-        found = evaluate(both, (2, 3), Rules(ap_over=over))
+        found = evaluate(both, (2, 3), RankingRules(ap_over=over))
         assert found["map@3"][0] == pytest.approx(
             expected if over != "min" else 5 / 9, abs=1e-12
         )
     at_2 = {
-        over: evaluate(both, (2,), Rules(ap_over=over))["map@2"][0]
+        over: evaluate(both, (2,), RankingRules(ap_over=over))["map@2"][0]
         for over in ("gold", "min", "found")
     }
     assert at_2 == pytest.approx({"gold": 1 / 3, "min": 1 / 2, "found": 1.0})

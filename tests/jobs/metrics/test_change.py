@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.metrics import shares_of_change
-from jobs.metrics.change import Term, exact_ratio, exact_sum
+from jobs.metrics.columns import Term, exact_ratio, exact_sum
 
 VALUES = st.floats(-1e6, 1e6)
 TERMS = st.dictionaries(

@@ -5,23 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.metrics.aggregate import aggregate, std
+from jobs.metrics.areas import auprc_of, auroc_of, cluster_index, delong, delong_paired
 from jobs.metrics.calibration import brier, ece, log_loss, mce, reliability
 from jobs.metrics.classification import (
     at_threshold,
     auprc,
     auroc,
     confusion,
+    multilabel,
     rates,
     tpr_at_fpr,
 )
-from jobs.metrics.delong import delong, delong_paired
-from jobs.metrics.gate import Edge, assign, gate_metrics
+from jobs.metrics.columns import aggregate, std
 from jobs.metrics.intervals import Resamples
-from jobs.metrics.multilabel import multilabel
 from jobs.metrics.ranking import evaluate, hits
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index
-from jobs.metrics.selective import aurc
+from jobs.metrics.selective import Edge, assign, aurc, gate_metrics
 from jobs.metrics.significance import mcnemar
 from tests.jobs.metrics.set_a import CRITERIA, SetA, set_a
 

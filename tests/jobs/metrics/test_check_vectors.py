@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.metrics.agreement import agreement, alpha
+from jobs.metrics.agreement import agreement, alpha, match_values
+from jobs.metrics.areas import delong, delong_paired
 from jobs.metrics.calibration import (
     brier,
     brier_decomposition,
@@ -22,8 +23,6 @@ from jobs.metrics.classification import (
     rates,
     tpr_at_fpr,
 )
-from jobs.metrics.delong import delong, delong_paired
-from jobs.metrics.extraction import match_values
 from jobs.metrics.intervals import wilson
 from jobs.metrics.ranking import evaluate, hits
 from jobs.metrics.screening import (

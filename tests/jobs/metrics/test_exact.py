@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics.exact import ExactColumn
+from jobs.metrics.columns import ExactColumn
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9)
 WEIGHTED = st.lists(st.tuples(FINITE, st.integers(0, 20)), min_size=1, max_size=60)

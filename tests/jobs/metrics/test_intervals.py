@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.metrics import (
-    Difference,
     Interval,
     Ratio,
+    ResampledDifference,
     Resamples,
     mean,
     mean_of,
@@ -22,7 +22,7 @@ from jobs.metrics import (
     without_interval,
 )
 from jobs.metrics import intervals as module
-from jobs.metrics.intervals import Statistic
+from jobs.metrics.resampling import Statistic
 
 Percentiles = partial(Resamples, form="percentile")
 
@@ -160,7 +160,7 @@ def test_many_statistics_get_the_intervals_they_would_get_alone() -> None:
     statistics: list[Statistic] = [
         mean_of(VALUES),
         Ratio(VALUES, [1.0] * 10),
-        Difference(mean_of(VALUES), mean_of(half)),
+        ResampledDifference(mean_of(VALUES), mean_of(half)),
     ]
     assert resamples.intervals(statistics) == (
         resamples.mean(VALUES),

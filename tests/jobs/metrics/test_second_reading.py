@@ -19,8 +19,8 @@ from jobs.evidence_retrieval.verification.choices import SIFTLOG, Choices, EdgeR
 from jobs.evidence_retrieval.verification.queries import Query
 from jobs.metrics import calibration as ca
 from jobs.metrics import classification as cl
-from jobs.metrics.gate import STATES, Edge, assign, gate_grid, gate_metrics
-from jobs.metrics.multilabel import multilabel
+from jobs.metrics.classification import multilabel
+from jobs.metrics.selective import STATES, Edge, assign, gate_grid, gate_metrics
 from tests.jobs.metrics import second_reading as plain
 
 BORDERS = [0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 0.6, 0.7, 0.9, 1 - 1e-16, 1.0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jobs.evidence_retrieval.verification.choices import Choices
 from jobs.evidence_retrieval.verification.queries import found as compare
 from jobs.evidence_retrieval.verification.rankings import MEASURES
-from jobs.metrics.ranking import Rules, evaluate, hits
+from jobs.metrics.ranking import RankingRules, evaluate, hits
 from tests.jobs.metrics import second_reading as plain
 
 IDS = [f"d{i}" for i in range(12)]
@@ -34,7 +34,7 @@ def queries(draw: st.DrawFn) -> list[tuple[dict[str, int], list[str]]]:
 
 def evaluated(asked: list[tuple[dict[str, int], list[str]]], **rules: Any) -> Any:
     found = hits([grades for grades, _ in asked], [ranked for _, ranked in asked])
-    return evaluate(found, KS, Rules(**rules), persistence=0.8)
+    return evaluate(found, KS, RankingRules(**rules), persistence=0.8)
 
 
 def near(expected: object) -> object:

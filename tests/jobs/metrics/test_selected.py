@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics.aggregate import aggregate, std
+from jobs.metrics.areas import auroc_of, ece_of
 from jobs.metrics.checks import check_metrics
+from jobs.metrics.columns import aggregate, std
 from jobs.metrics.intervals import Resamples
 from jobs.metrics.ranking import hits, select
-from jobs.metrics.resampled import auroc_of, ece_of
 from runner.scorecard import Metric
 
 LISTS = st.lists(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.metrics import Sequential
+from jobs.metrics import ConfidenceSequence
 from jobs.metrics.columns import Floats
 
 ALPHA = 0.05
@@ -68,7 +68,9 @@ def test_a_difference_is_found_and_a_large_one_soon() -> None:
     for gain in (0.25, 0.5):
         shares = [(0.6 - gain) / 2, 0.4, (0.6 + gain) / 2]
         found = [
-            Sequential(values=chance.choice([-1.0, 0.0, 1.0], UNITS, p=shares).tolist())
+            ConfidenceSequence(
+                values=chance.choice([-1.0, 0.0, 1.0], UNITS, p=shares).tolist()
+            )
             for _ in range(60)
         ]
         at = [each.first_above(0) for each in found]
@@ -83,7 +85,7 @@ def test_the_mean_is_missed_at_some_look_no_more_often_than_alpha() -> None:
     missed = 0
     for _ in range(WORLDS):
         values = chance.choice([-1.0, 0.0, 1.0], UNITS, p=[0.1, 0.5, 0.4]).tolist()
-        interval = Sequential(values=values).interval
+        interval = ConfidenceSequence(values=values).interval
         assert interval.lo is not None
         assert interval.hi is not None
         # ends only ever come nearer, so that the last interval tells of all looks
@@ -94,7 +96,7 @@ def test_the_mean_is_missed_at_some_look_no_more_often_than_alpha() -> None:
 def test_capital_is_what_the_formula_says_in_exact_numbers() -> None:
     """Theorem 3, its bets as floats and everything else as fractions."""
     values = [1.0, -0.5, 1.0, 0.25, 1.0, 1.0]
-    seen = Sequential(values=values, alpha=0.9)
+    seen = ConfidenceSequence(values=values, alpha=0.9)
     xs = [(Fraction(value) + 1) / 2 for value in values]
     m, capital, exact = Fraction(1, 2), Fraction(1), []
     total, squares = Fraction(1, 2), Fraction(1, 4)
@@ -115,8 +117,8 @@ VALUES = st.lists(st.floats(-1, 1), max_size=40)
 
 @given(VALUES)
 def test_turned_around_everything_is(values: list[float]) -> None:
-    seen = Sequential(values=values, alpha=0.5)
-    turned = Sequential(values=[-value for value in values], alpha=0.5)
+    seen = ConfidenceSequence(values=values, alpha=0.5)
+    turned = ConfidenceSequence(values=[-value for value in values], alpha=0.5)
     assert seen.first_above(0.125) == turned.first_below(-0.125)
     lo, hi = seen.interval.lo, seen.interval.hi
     assert lo is not None
@@ -128,8 +130,8 @@ def test_turned_around_everything_is(values: list[float]) -> None:
 def test_what_follows_changes_no_decision_and_never_widens(
     values: list[float], more: list[float]
 ) -> None:
-    before = Sequential(values=values, alpha=0.5)
-    after = Sequential(values=[*values, *more], alpha=0.5)
+    before = ConfidenceSequence(values=values, alpha=0.5)
+    after = ConfidenceSequence(values=[*values, *more], alpha=0.5)
     if before.first_above(0) is not None:
         assert after.first_above(0) == before.first_above(0)
     assert after.upto(len(values)) == before
@@ -143,7 +145,7 @@ def test_what_follows_changes_no_decision_and_never_widens(
 def test_a_higher_bound_is_never_passed_sooner(
     values: list[float], one: float, other: float
 ) -> None:
-    seen = Sequential(values=values, alpha=0.5)
+    seen = ConfidenceSequence(values=values, alpha=0.5)
     low, high = sorted((one, other))
     of_high = seen.first_above(high)
     of_low = seen.first_above(low)
@@ -151,32 +153,32 @@ def test_a_higher_bound_is_never_passed_sooner(
 
 
 def test_nothing_is_known_of_no_units_and_little_of_ties() -> None:
-    nothing = Sequential(values=[])
+    nothing = ConfidenceSequence(values=[])
     assert (nothing.mean, nothing.interval.lo, nothing.interval.hi) == (None, -1, 1)
-    ties = Sequential(values=[0.0] * 400)
+    ties = ConfidenceSequence(values=[0.0] * 400)
     assert ties.first_above(0) is None
     assert ties.first_above(-0.05) is not None
     assert ties.first_below(0.05) == ties.first_above(-0.05)
 
 
 def test_long_runs_of_wins_are_no_error() -> None:
-    assert Sequential(values=[1.0] * 5000).interval.hi == 1
+    assert ConfidenceSequence(values=[1.0] * 5000).interval.hi == 1
 
 
 @pytest.mark.parametrize("values", [[1.5], [-1.01], [math.nan]])
 def test_values_beyond_a_difference_of_shares_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="from -1 to 1"):
-        Sequential(values=values)
+        ConfidenceSequence(values=values)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1])
 def test_alpha_is_a_chance(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
-        Sequential(values=[], alpha=alpha)
+        ConfidenceSequence(values=[], alpha=alpha)
 
 
 def _is_decided(values: Floats) -> bool:
-    seen = Sequential(values=values.tolist(), alpha=ALPHA)
+    seen = ConfidenceSequence(values=values.tolist(), alpha=ALPHA)
     return seen.first_above(0) is not None or seen.first_below(0) is not None
 
 

@@ -13,20 +13,28 @@ from jobs.metrics import classification as cl
 from jobs.metrics import screening as sc
 from jobs.metrics import selective as se
 from jobs.metrics.agreement import (
+    MatchCounts,
     agreement,
     alpha,
     flip_rate,
     pass_at_k,
     pass_hat_k,
+    prf,
     replicate_agreement,
+    set_recall,
 )
-from jobs.metrics.delong import delong, delong_paired
-from jobs.metrics.extraction import Counts, prf, set_recall
-from jobs.metrics.gate import assign, gate_metrics, share
+from jobs.metrics.areas import (
+    auprc_of,
+    auroc_of,
+    cluster_index,
+    delong,
+    delong_paired,
+    ece_of,
+)
+from jobs.metrics.classification import multilabel
 from jobs.metrics.intervals import Resamples
-from jobs.metrics.multilabel import multilabel
-from jobs.metrics.ranking import Rules, evaluate, fuse_rrf, hits, order
-from jobs.metrics.resampled import auprc_of, auroc_of, cluster_index, ece_of
+from jobs.metrics.ranking import RankingRules, evaluate, fuse_rrf, hits, order
+from jobs.metrics.selective import assign, gate_metrics, share
 
 ONE_CLASS = ([1, 1, 1], [0.1, 0.5, 0.9])
 
@@ -155,7 +163,7 @@ def test_replicates_of_unequal_number() -> None:
 def test_a_query_without_gold_is_undefined_or_zero_as_asked() -> None:
     both = hits([[], ["a"]], [["x"], ["y"]])
     found = evaluate(both, (1, 5))
-    zeroed = evaluate(both, (1, 5), Rules(empty="zero"))
+    zeroed = evaluate(both, (1, 5), RankingRules(empty="zero"))
     for name in ("recall@5", "precision@1", "hit@1", "mrr", "map@5", "ndcg@5", "ap"):
         assert np.isnan(found[name][0]), name
         assert found[name][1] == 0.0, name
@@ -218,8 +226,8 @@ def test_tables_of_nothing() -> None:
 
 
 def test_extraction_of_nothing() -> None:
-    assert prf(Counts(0, 0, 0)).f1 is None
-    assert prf(Counts(0, 0, 0), zero_division=0.0).f1 == 0.0
+    assert prf(MatchCounts(0, 0, 0)).f1 is None
+    assert prf(MatchCounts(0, 0, 0), zero_division=0.0).f1 == 0.0
     with pytest.raises(ValueError, match="gold is empty"):
         set_recall(["a"], [])
 

@@ -14,12 +14,19 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from jobs.metrics import Difference, Form, Ratio, Redrawn, Resamples, auroc_of
-from jobs.metrics.intervals import Statistic
+from jobs.metrics import (
+    Form,
+    Ratio,
+    ResampledDifference,
+    ResampledStatistic,
+    Resamples,
+    auroc_of,
+)
+from jobs.metrics.resampling import Statistic
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-Draw: TypeAlias = Callable[[np.random.Generator, int], Statistic | Redrawn]
+Draw: TypeAlias = Callable[[np.random.Generator, int], Statistic | ResampledStatistic]
 
 CLUSTERS = (5, 10, 30, 100)
 SEED = 20260118
@@ -121,7 +128,7 @@ def area(truth: float) -> World:
     shift = 0.25
     apart = NormalDist().inv_cdf(truth) * (2 * (1 + shift)) ** 0.5
 
-    def draw(rng: np.random.Generator, m: int) -> Redrawn:
+    def draw(rng: np.random.Generator, m: int) -> ResampledStatistic:
         owner = np.repeat(np.arange(m), sizes(rng, m))
         y = rng.random(len(owner)) < 0.4
         y[:2] = True, False
@@ -135,11 +142,11 @@ def area(truth: float) -> World:
 def difference(first: float, second: float) -> World:
     """Two models on the same items: the second is right where luck has it too."""
 
-    def draw(rng: np.random.Generator, m: int) -> Difference:
+    def draw(rng: np.random.Generator, m: int) -> ResampledDifference:
         n = sizes(rng, m)
         own = rng.beta(9 * first, 9 * (1 - first), m) if first < 1 else np.ones(m)
         below = n.astype(np.float64)
-        return Difference(
+        return ResampledDifference(
             *(
                 Ratio(rng.binomial(n, own * p / first).astype(np.float64), below)
                 for p in (first, second)
@@ -152,10 +159,10 @@ def difference(first: float, second: float) -> World:
 def mean_difference(first: float, second: float) -> World:
     """The mean over papers of a difference of two models."""
 
-    def draw(rng: np.random.Generator, m: int) -> Difference:
+    def draw(rng: np.random.Generator, m: int) -> ResampledDifference:
         n = rng.integers(1, 9, m)
         own = rng.beta(9 * first, 9 * (1 - first), m)
-        return Difference(
+        return ResampledDifference(
             *(
                 Ratio(rng.binomial(n, own * p / first) / n, np.ones(m))
                 for p in (first, second)
@@ -219,7 +226,7 @@ def covered(
     hits, widths = 0, []
     for _ in range(n):
         statistic = world.draw(rng, m)
-        make = draws.interval_of if isinstance(statistic, Redrawn) else None
+        make = draws.interval_of if isinstance(statistic, ResampledStatistic) else None
         found = make(statistic) if make else draws.intervals([statistic])[0]
         if found.lo is not None and found.hi is not None:
             widths.append(found.hi - found.lo)

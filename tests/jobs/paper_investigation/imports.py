@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs.paper_investigation.importing import importer
-from jobs.paper_investigation.load import load
-from jobs.paper_investigation.scoring import score
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.importer import importer
+from jobs.paper_investigation.inputs import load
+from jobs.paper_investigation.scorecard import score
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.testing import MemoryAnswers
 from runner.job import ImportedAnswer
 from runner.scorecard import Metric, Scorecard
@@ -22,13 +22,13 @@ def write(path: Path, *rows: Mapping[str, Any]) -> Path:
 
 
 def read(*files: Path, **options: Any) -> list[ImportedAnswer]:
-    settings = options.pop("settings", Settings())
+    settings = options.pop("settings", InvestigationSettings())
     chosen = {"model": None, "form": None, "replicates": {}, **options}
     return list(importer.read(files, settings, **chosen))
 
 
-def scored(*files: Path, settings: Settings | None = None) -> Scorecard:
-    settings = settings or Settings()
+def scored(*files: Path, settings: InvestigationSettings | None = None) -> Scorecard:
+    settings = settings or InvestigationSettings()
     answers = MemoryAnswers.of_import(read(*files, settings=settings))
     return score(load(settings), answers)
 

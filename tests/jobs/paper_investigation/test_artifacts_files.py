@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from jobs.paper_investigation.artifacts import file_name
-from jobs.paper_investigation.dataset import Dataset
-from jobs.paper_investigation.importing import importer
+from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.importer import importer
+from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.load import load
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset, study
-from jobs.slugs import slugs
-from jobs.testing import MemoryAnswers, written
+from jobs.testing import MemoryAnswers, artifact_texts
+from jobs.text import slugs
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 
@@ -34,7 +34,7 @@ def answer(task: Task) -> str | None:
 
 
 @pytest.fixture
-def data() -> Dataset:
+def data() -> InvestigationDataset:
     return dataset(
         {"PMC1": ["rs1", "rs2"], "PMC2": ["rs1"], "PMC3": ["rs3"]},
         [
@@ -46,12 +46,12 @@ def data() -> Dataset:
 
 
 @pytest.fixture
-def card(data: Dataset) -> Scorecard:
+def card(data: InvestigationDataset) -> Scorecard:
     return job.score(data, MemoryAnswers.of_run(job, data, answer))
 
 
 def records(card: Scorecard, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in written(card)[name].splitlines()]
+    return [json.loads(line) for line in artifact_texts(card)[name].splitlines()]
 
 
 def metrics(card: Scorecard) -> dict[str, Metric]:
@@ -135,9 +135,11 @@ def test_eval_results_hold_scored_papers_with_their_rates(card: Scorecard) -> No
     assert found[1]["f1"] == 0.0
 
 
-def test_old_profile_leaves_scored_records_as_they_were(data: Dataset) -> None:
-    old = Settings(profile="clinpgx-qa", batch_questions=False)
-    again = Dataset(
+def test_old_profile_leaves_scored_records_as_they_were(
+    data: InvestigationDataset,
+) -> None:
+    old = InvestigationSettings(profile="clinpgx-qa", batch_questions=False)
+    again = InvestigationDataset(
         settings=old,
         bench=data.bench,
         papers=data.papers,
@@ -153,8 +155,8 @@ def test_own_records_import_with_their_questions_and_score_the_same(
     card: Scorecard, tmp_path: Path
 ) -> None:
     path = tmp_path / RESPONSES
-    path.write_text(written(card)[RESPONSES])
-    settings = Settings()
+    path.write_text(artifact_texts(card)[RESPONSES])
+    settings = InvestigationSettings()
     imported = MemoryAnswers.of_import(
         importer.read((path,), settings, model=None, form=None, replicates={})
     )
@@ -174,23 +176,25 @@ def test_own_records_import_with_their_questions_and_score_the_same(
     assert records(again, RESPONSES) == records(card, RESPONSES)
 
 
-def test_stand_alone_results_import_again(data: Dataset, tmp_path: Path) -> None:
-    alone = Dataset(
-        settings=Settings(mode="questions"),
+def test_stand_alone_results_import_again(
+    data: InvestigationDataset, tmp_path: Path
+) -> None:
+    alone = InvestigationDataset(
+        settings=InvestigationSettings(mode="questions"),
         bench=data.bench,
         papers=data.papers,
         questions=data.questions,
         sentences={},
     )
     card = job.score(alone, MemoryAnswers.of_run(job, alone, answer))
-    files = {n: t for n, t in written(card).items() if n.endswith(".jsonl")}
+    files = {n: t for n, t in artifact_texts(card).items() if n.endswith(".jsonl")}
     assert list(files) == [
         "model_mcq_drug_eval_results.jsonl",
         "model_study_param_eval_results.jsonl",
     ]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    settings = Settings()
+    settings = InvestigationSettings()
     imported = MemoryAnswers.of_import(
         importer.read(
             tuple(tmp_path / name for name in files),
@@ -203,7 +207,7 @@ def test_stand_alone_results_import_again(data: Dataset, tmp_path: Path) -> None
     again = job.score(load(settings), imported)
     path = "pipeline.TOTAL.accuracy"
     assert metrics(again)[path] == metrics(card)[path]
-    assert {n: t for n, t in written(again).items() if n in files} == files
+    assert {n: t for n, t in artifact_texts(again).items() if n in files} == files
 
 
 def test_no_models_name_makes_a_file_hidden_too_long_or_a_neighbours() -> None:

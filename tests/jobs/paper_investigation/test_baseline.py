@@ -10,26 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.paper_investigation.baseline import baseline
-from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.lexical import (
-    Choice,
-    Study,
+from jobs.paper_investigation.baseline import (
+    ChoicePrompt,
+    StudyPrompt,
+    baseline,
     choose,
     find_study,
     find_variants,
     index,
 )
-from jobs.paper_investigation.parsing import (
-    Letter,
-    StudyAnswer,
-    VariantList,
+from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.prompts import batch_context, request
+from jobs.paper_investigation.rule_sets import (
     parse_batch,
     parse_letter,
     parse_list,
     parse_study,
 )
-from jobs.paper_investigation.request import batch_context, request
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Task
@@ -65,7 +63,7 @@ HLA‑B*15:02 was rare.
 """
 
 
-def asked(stage: str, *questions: Question, **settings: Any) -> ChatRequest:
+def asked(stage: str, *questions: PaperQuestion, **settings: Any) -> ChatRequest:
     """A request about the paper above."""
     data = dataset({"PMC1": ["rs1"]}, questions, {"PMC1": PAPER}, **settings)
     key = "PMC1" if stage == "extract" else f"PMC1/{questions[0].key}"
@@ -136,7 +134,9 @@ def test_names_are_spelt_the_standard_way(text: str, found: tuple[str, ...]) -> 
 def test_the_option_beside_the_sentences_words_is_chosen(
     sentence: str, options: tuple[str, ...], letter: str
 ) -> None:
-    assert choose(index(PAPER), Choice(sentence=sentence, options=options)) == letter
+    assert (
+        choose(index(PAPER), ChoicePrompt(sentence=sentence, options=options)) == letter
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_option_beside_the_sentences_words_is_chosen(
 def test_the_nearest_p_value_of_the_association_is_reported(
     variant: str, drug: str, answer: tuple[str, str]
 ) -> None:
-    question = Study(fields={"Variant": variant, "Drug": drug})
+    question = StudyPrompt(fields={"Variant": variant, "Drug": drug})
     assert find_study(index(PAPER), question) == answer
 
 
@@ -253,5 +253,5 @@ def test_a_paper_of_one_very_long_line_is_read() -> None:
     assert len(text) > 380_000
     paper = index(text)
     assert find_variants(paper) == ("CYP2C9*2",)
-    question = Study(fields={"Variant": "CYP2C9*2", "Drug": "warfarin"})
+    question = StudyPrompt(fields={"Variant": "CYP2C9*2", "Drug": "warfarin"})
     assert find_study(paper, question) == ("= 0.02", "yes")

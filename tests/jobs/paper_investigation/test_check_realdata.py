@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from jobs.paper_investigation.check import Check, check
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.check import DataCheck, check_data
+from jobs.paper_investigation.settings import InvestigationSettings
 
 pytestmark = pytest.mark.realdata
 
 
 @pytest.fixture(scope="module")
-def found(realdata: Path) -> Check:
+def found(realdata: Path) -> DataCheck:
     folder = realdata / "clinpgx_qa"
-    return check(
-        Settings(
+    return check_data(
+        InvestigationSettings(
             bench=folder / "variant_bench.jsonl",
             papers=folder / "papers",
             questions=folder / "derived_questions",
@@ -25,7 +25,7 @@ def found(realdata: Path) -> Check:
     )
 
 
-def test_the_bench(found: Check) -> None:
+def test_the_bench(found: DataCheck) -> None:
     bench = found.bench
     assert (bench.papers, bench.entries, bench.with_text) == (1123, 3718, 34)
     assert (bench.distinct_fold, bench.distinct_keep) == (3605, 3605)
@@ -49,14 +49,14 @@ def test_the_bench(found: Check) -> None:
     }
 
 
-def test_the_questions(found: Check) -> None:
+def test_the_questions(found: DataCheck) -> None:
     questions = found.questions
     assert list(questions.pipelines.values()) == [90, 90, 64, 170]
     assert (questions.total, questions.papers) == (414, 10)
     assert (questions.joined, questions.joined_in_truth) == (140, 140)
 
 
-def test_full_recall_under_both_links(found: Check) -> None:
+def test_full_recall_under_both_links(found: DataCheck) -> None:
     whole, split = found.links
     assert (whole.variants, split.variants) == (36, 36)
     assert (whole.variants_with_questions, split.variants_with_questions) == (20, 36)
@@ -79,11 +79,13 @@ def test_full_recall_under_both_links(found: Check) -> None:
     }
 
 
-def test_the_sentences_of_both_sentence_benches(found: Check, realdata: Path) -> None:
+def test_the_sentences_of_both_sentence_benches(
+    found: DataCheck, realdata: Path
+) -> None:
     assert (found.sentences.found, found.sentences.checked) == (275, 289)
     folder, other = realdata / "clinpgx_qa", realdata / "autogkb_benchmark"
-    again = check(
-        Settings(
+    again = check_data(
+        InvestigationSettings(
             bench=other / "variant_bench.jsonl",
             papers=folder / "papers",
             questions=folder / "derived_questions",
@@ -94,6 +96,6 @@ def test_the_sentences_of_both_sentence_benches(found: Check, realdata: Path) ->
     assert (again.bench.papers, again.bench.distinct_fold) == (10, 36)
 
 
-def test_the_truth_in_the_texts(found: Check) -> None:
+def test_the_truth_in_the_texts(found: DataCheck) -> None:
     assert found.grounding.judged == {"rsID": 82, "HLA": 5, "star_allele": 23}
     assert found.grounding.grounded == {"rsID": 81, "HLA": 5, "star_allele": 20}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs.metrics import mean, ratio
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
@@ -18,7 +18,7 @@ from runner.scorecard import ItemValues, Scorecard
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 
 
-def six_papers(**settings: object) -> Dataset:
+def six_papers(**settings: object) -> InvestigationDataset:
     """Two variants a paper; of each a choice and a study question."""
     questions = [
         make(pmcid, variant, f"{pmcid[3:]}{variant[-1]}")
@@ -42,7 +42,7 @@ def answer(task: Task) -> str | None:
 
 
 def scored(
-    data: Dataset,
+    data: InvestigationDataset,
     answered: Callable[[Task], str | None] = answer,
     replicates: int = 1,
 ) -> Scorecard:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from jobs.paper_investigation.dataset import Dataset
-from jobs.paper_investigation.importing import importer
+from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.importer import importer
+from jobs.paper_investigation.inputs import SAMPLE, load, with_sample
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.load import SAMPLE, load, with_sample
-from jobs.paper_investigation.request import batch_context
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.prompts import batch_context
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
@@ -20,23 +20,25 @@ from runner.messages import Reply
 
 
 @pytest.fixture(scope="module")
-def sample() -> Dataset:
-    return load(with_sample(Settings()))
+def sample() -> InvestigationDataset:
+    return load(with_sample(InvestigationSettings()))
 
 
 @pytest.fixture(scope="module")
-def run(sample: Dataset) -> MemoryAnswers:
+def run(sample: InvestigationDataset) -> MemoryAnswers:
     """The sample's two models, as an import leaves them."""
     files = tuple(SAMPLE / "replies" / f"{m}.jsonl" for m in ("larch-70b", "moss-3b"))
     found = importer.read(files, sample.settings, model=None, form=None, replicates={})
     return MemoryAnswers.of_import(found)
 
 
-def page(data: Dataset, answers: MemoryAnswers | None, *items: str) -> str:
+def page(data: InvestigationDataset, answers: MemoryAnswers | None, *items: str) -> str:
     return job.explain(data, answers, items)
 
 
-def test_before_any_run_truth_and_questions_are_shown(sample: Dataset) -> None:
+def test_before_any_run_truth_and_questions_are_shown(
+    sample: InvestigationDataset,
+) -> None:
     shown = page(sample, None, "PMC0000001", "CYP2C9 *2")
     assert "truth      4 variants, 6 as listed (fold case, split links)" in shown
     assert "  CYP2C9*2   star_allele   5 questions  in the text\n" in shown
@@ -48,7 +50,7 @@ def test_before_any_run_truth_and_questions_are_shown(sample: Dataset) -> None:
 
 
 def test_a_page_says_how_each_variant_matched(
-    sample: Dataset, run: MemoryAnswers
+    sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     shown = page(sample, run, "PMC0000003", "HLA-A*31:01")
     assert "HLA-B*15:02: by folded signs, from 'HLA‑B*15:02'" in shown
@@ -61,7 +63,7 @@ def test_a_page_says_how_each_variant_matched(
 
 
 def test_a_question_shows_reply_rule_and_both_verdicts(
-    sample: Dataset, run: MemoryAnswers
+    sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     shown = page(sample, run, "PMC0000001/mcq_variant:2")
     larch, moss = shown.split("  sample/larch-70b, replicate 1\n    reply")[1].split(
@@ -75,7 +77,7 @@ def test_a_question_shows_reply_rule_and_both_verdicts(
 
 
 def test_a_wrong_study_answer_says_what_is_off(
-    sample: Dataset, run: MemoryAnswers
+    sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     shown = page(sample, run, "PMC0000002", "study_param:10")
     assert "expected   p== 0.047, sig=yes" in shown
@@ -84,7 +86,7 @@ def test_a_wrong_study_answer_says_what_is_off(
 
 
 def test_what_was_not_asked_or_not_answered_is_said(
-    sample: Dataset, run: MemoryAnswers
+    sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     missed = page(sample, run, "PMC0000002", "rs662")
     assert "not asked: no variant that it names was recalled" in missed
@@ -93,13 +95,13 @@ def test_what_was_not_asked_or_not_answered_is_said(
 
 
 def test_a_joined_question_names_all_it_counts_for(
-    sample: Dataset, run: MemoryAnswers
+    sample: InvestigationDataset, run: MemoryAnswers
 ) -> None:
     shown = page(sample, run, "PMC0000001", "mcq_variant:1")
     assert "counts for CYP2C9*2, CYP2C9*3" in shown
 
 
-def test_several_papers_make_several_pages(sample: Dataset) -> None:
+def test_several_papers_make_several_pages(sample: InvestigationDataset) -> None:
     shown = page(sample, None, "PMC0000001", "study_param:1", "PMC0000006", "rs4149056")
     assert shown.index("PMC0000001") < shown.index("PMC0000006")
     assert "study_param:32" in shown
@@ -114,7 +116,7 @@ def test_several_papers_make_several_pages(sample: Dataset) -> None:
     ],
 )
 def test_a_word_that_names_nothing_is_an_error(
-    sample: Dataset, items: tuple[str, ...], complaint: str
+    sample: InvestigationDataset, items: tuple[str, ...], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         page(sample, None, *items)
@@ -122,7 +124,7 @@ def test_a_word_that_names_nothing_is_an_error(
 
 def test_an_imported_record_is_explained_without_any_data() -> None:
     path = SAMPLE / "records" / "alder-7b_paper_investigation_responses.jsonl"
-    settings = Settings(profile="clinpgx-qa")
+    settings = InvestigationSettings(profile="clinpgx-qa")
     found = importer.read((path,), settings, model=None, form=None, replicates={})
     shown = page(load(settings), MemoryAnswers.of_import(found), "PMC0000006")
     assert "truth      2 variants, 2 as listed (keep case, whole links)" in shown

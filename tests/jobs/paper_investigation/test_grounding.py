@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.paper_investigation.grounding import JUDGED, ground
-from jobs.paper_investigation.variants import distinct, variant_class
+from jobs.paper_investigation.variants import JUDGED, distinct, ground, variant_class
 
 
 def is_grounded(variant: str, text: str) -> bool | None:

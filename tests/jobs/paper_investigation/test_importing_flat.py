@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.paper_investigation.imports import CHOICE, metrics, read, scored, write
 
 
 @pytest.fixture
-def inputs(tmp_path: Path) -> Settings:
+def inputs(tmp_path: Path) -> InvestigationSettings:
     bench = write(
         tmp_path / "bench.jsonl",
         {"pmcid": "PMC1", "variants": ["rs1", "rs2"]},
@@ -27,7 +27,7 @@ def inputs(tmp_path: Path) -> Settings:
         {**unanswered, "variant": "rs1"},
         {**unanswered, "variant": "rs2", "question_id": 8},
     )
-    return Settings(bench=bench, mcq_drug=questions)
+    return InvestigationSettings(bench=bench, mcq_drug=questions)
 
 
 def flat(tmp_path: Path, *rows: Mapping[str, Any]) -> Path:
@@ -41,7 +41,7 @@ ASKED = {"kind": "question", "source_pipeline": "mcq_drug", "response": "b"}
 
 
 def test_flat_replies_are_gathered_by_paper_whatever_their_order(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     path = flat(
         tmp_path,
@@ -61,7 +61,7 @@ def test_flat_replies_are_gathered_by_paper_whatever_their_order(
 
 
 def test_flat_reply_nobody_asked_for_is_kept_and_counted_unused(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     rows = [EXTRACT, {**ASKED, "question_id": 7}, {**ASKED, "question_id": 8}]
     card = scored(flat(tmp_path, *rows), settings=inputs)
@@ -71,7 +71,7 @@ def test_flat_reply_nobody_asked_for_is_kept_and_counted_unused(
 
 
 def test_flat_replies_may_be_cut_or_have_failed(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     rows = [
         {**EXTRACT, "response": '["rs1", "rs2"]'},
@@ -100,7 +100,10 @@ def test_flat_replies_may_be_cut_or_have_failed(
     ],
 )
 def test_faults_of_flat_replies(
-    tmp_path: Path, inputs: Settings, rows: list[dict[str, Any]], message: str
+    tmp_path: Path,
+    inputs: InvestigationSettings,
+    rows: list[dict[str, Any]],
+    message: str,
 ) -> None:
     with pytest.raises(DatasetError, match=message):
         read(flat(tmp_path, *rows), settings=inputs)
@@ -112,7 +115,7 @@ def test_flat_replies_need_the_bench_they_answer(tmp_path: Path) -> None:
 
 
 def test_flat_answers_to_questions_alone_need_no_bench(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     alone = inputs.model_copy(update={"mode": "questions", "bench": None})
     path = flat(tmp_path, {**ASKED, "question_id": 7})
@@ -124,7 +127,7 @@ def test_flat_answers_to_questions_alone_need_no_bench(
 
 
 def test_papers_of_the_bench_that_a_file_lacks_stay_in_the_counts(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     path = flat(tmp_path, {**EXTRACT, "pmcid": "PMC2", "response": '["rs1"]'})
     answers = read(path, settings=inputs)
@@ -145,7 +148,7 @@ def test_papers_of_the_bench_that_a_file_lacks_stay_in_the_counts(
 
 
 def test_papers_that_a_file_of_records_lacks_bring_the_truth_of_the_bench(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     record = {
         "pmcid": "PMC2",
@@ -165,7 +168,7 @@ def test_papers_that_a_file_of_records_lacks_bring_the_truth_of_the_bench(
 
 
 def test_the_advice_to_import_questions_alone_works(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     """A file may hold extractions of some papers and questions of all."""
     rows = [{**EXTRACT, "pmcid": "PMC2"}, {**ASKED, "question_id": 7}]
@@ -180,7 +183,7 @@ def test_the_advice_to_import_questions_alone_works(
 
 
 def test_replies_may_stand_in_a_list_that_is_spread_over_lines(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     rows = [{**EXTRACT, "model": "é"}, {**ASKED, "question_id": 7, "model": "é"}]
     path = tmp_path / "r.json"
@@ -194,7 +197,7 @@ def test_replies_may_stand_in_a_list_that_is_spread_over_lines(
 
 
 def test_keys_called_otherwise_are_mapped_at_every_depth(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     path = write(
         tmp_path / "r.jsonl",
@@ -225,12 +228,12 @@ def test_keys_called_otherwise_are_mapped_at_every_depth(
         },
     }
     path = write(tmp_path / "i.jsonl", record)
-    *_, last = read(path, settings=Settings(map=("reply=model_response",)))
+    *_, last = read(path, settings=InvestigationSettings(map=("reply=model_response",)))
     assert last.text == "b"
 
 
 def test_recorded_replies_are_flat_ones_with_stage_and_key(
-    tmp_path: Path, inputs: Settings
+    tmp_path: Path, inputs: InvestigationSettings
 ) -> None:
     """The form that `--model recorded:FILE` reads."""
     rows = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.importing import importer
-from jobs.paper_investigation.load import load
-from jobs.paper_investigation.scoring import score
-from jobs.paper_investigation.settings import Settings
-from jobs.testing import MemoryAnswers, tabulated
+from jobs.paper_investigation.importer import importer
+from jobs.paper_investigation.inputs import load
+from jobs.paper_investigation.scorecard import score
+from jobs.paper_investigation.settings import InvestigationSettings
+from jobs.testing import MemoryAnswers, table_rows
 from runner.errors import DatasetError
 from tests.jobs.paper_investigation.imports import CHOICE, metrics, read, scored, write
 
@@ -90,7 +90,7 @@ def test_value_of_a_study_answer_may_begin_with_a_sign_or_hold_the_separator(
     response = record["variant_results"]["rs1"]["responses"][1]
     response["expected_answer"] = "p=< 0.01, sig=high, sig=no"
     card = scored(write(tmp_path / "x.jsonl", record))
-    expected = [row["expected"] for row in tabulated(card, "questions")]
+    expected = [row["expected"] for row in table_rows(card, "questions")]
     assert expected == ["a", "p=< 0.01, sig=high, sig=no"]
     response["expected_answer"] = "0.01"
     with pytest.raises(DatasetError, match=r"x\.jsonl line 1: expected_answer is"):
@@ -99,12 +99,12 @@ def test_value_of_a_study_answer_may_begin_with_a_sign_or_hold_the_separator(
 
 def test_agreement_is_told_under_both_profiles(tmp_path: Path) -> None:
     card = scored(write(tmp_path / "x.jsonl", RECORD))
-    assert [tuple(row.values()) for row in tabulated(card, "agreement")] == [
+    assert [tuple(row.values()) for row in table_rows(card, "agreement")] == [
         (profile, fact, n, n)
         for profile in ("siftlog", "clinpgx-qa")
         for fact, n in (("variant_recall", 1), ("paper_score", 1), ("correct", 2))
     ]
-    assert tabulated(card, "differences") == []
+    assert table_rows(card, "differences") == []
 
 
 def test_recall_that_contradicts_its_own_lists_is_found(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_recall_that_contradicts_its_own_lists_is_found(tmp_path: Path) -> None:
 def test_only_the_first_differences_are_listed(tmp_path: Path) -> None:
     wrong = [{**RECORD, "pmcid": f"PMC{n}", "paper_score": 1.0} for n in range(1, 31)]
     card = scored(write(tmp_path / "x.jsonl", *wrong))
-    listed = [row["profile"] for row in tabulated(card, "differences")]
+    listed = [row["profile"] for row in table_rows(card, "differences")]
     assert listed == ["siftlog"] * 10 + ["clinpgx-qa"] * 10
     (found,) = (f for f in card.findings if f.code == "differs_from_file")
     assert found.n == 30
@@ -154,7 +154,7 @@ def test_null_list_of_a_paper_known_to_be_missing_says_so(tmp_path: Path) -> Non
         {"pmcid": "PMC1", "variants": ["rs1"]},
         {"pmcid": "PMC2", "variants": ["rs1"]},
     )
-    settings = Settings(papers=papers, bench=bench)
+    settings = InvestigationSettings(papers=papers, bench=bench)
     file = write(tmp_path / "x.jsonl", record, {**record, "pmcid": "PMC2"})
     found = metrics(scored(file, settings=settings))
     assert found["papers_skipped.no_paper_text"].value == 1
@@ -177,7 +177,7 @@ def test_stand_alone_rows_are_known_by_their_fields(
     assert answer.spec.stage == stage
     assert not answer.descends
     card = scored(path)
-    assert {tuple(r.values())[2:] for r in tabulated(card, "agreement")} == {(1, 1)}
+    assert {tuple(r.values())[2:] for r in table_rows(card, "agreement")} == {(1, 1)}
 
 
 def test_predicted_list_stands_in_for_a_raw_reply(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_recorded_lists_are_compared_as_the_profile_compares_variants(
     card = scored(write(tmp_path / "x.jsonl", row))
     agreeing = {
         (row["profile"], row["fact"]): row["agreeing"]
-        for row in tabulated(card, "agreement")
+        for row in table_rows(card, "agreement")
     }
     assert agreeing["siftlog", "true_positives"] == 1
     assert agreeing["clinpgx-qa", "true_positives"] == 0
@@ -241,7 +241,7 @@ def test_same_model_and_paper_in_two_files_is_an_error_that_names_both(
         read(one, two)
     answers = read(one, two, replicates={two: 2})
     assert [a.replicate for a in answers if not a.descends] == [1, 2]
-    card = score(load(Settings()), MemoryAnswers.of_import(answers))
+    card = score(load(InvestigationSettings()), MemoryAnswers.of_import(answers))
     assert metrics(card)["replicate.2.avg_paper_score"].value == 0.25
 
 
@@ -325,7 +325,7 @@ def test_nothing_is_given_before_all_files_are_checked(tmp_path: Path) -> None:
     good = write(tmp_path / "good.jsonl", RECORD)
     bad = write(tmp_path / "bad.jsonl", RECORD | {"model": "x"}, {"pmcid": "PMC1"})
     answers = importer.read(
-        (good, bad), Settings(), model=None, form=None, replicates={}
+        (good, bad), InvestigationSettings(), model=None, form=None, replicates={}
     )
     with pytest.raises(DatasetError, match=r"bad\.jsonl line 2"):
         next(answers)

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from jobs.paper_investigation.importing.context import StoredQuestion, encode
+from jobs.paper_investigation.inputs import with_sample
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.load import with_sample
 from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
-from jobs.paper_investigation.request import batch_context
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.prompts import batch_context
+from jobs.paper_investigation.records import StoredQuestion, encode
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Importer, Job, Task
 from runner.messages import ParseFailure, Reply
@@ -31,7 +31,7 @@ def test_it_is_a_job_with_an_importer_and_a_check() -> None:
     assert whole.name == "paper-investigation"
     assert "flat" in reader.formats
     assert list(job.prepare) == ["check"]
-    assert job.Settings is Settings
+    assert job.Settings is InvestigationSettings
 
 
 def test_only_extractions_have_follow_ups() -> None:
@@ -58,9 +58,9 @@ def test_finding_a_job_loads_no_heavy_library() -> None:
 
 
 def test_the_sample_runs_from_plan_to_reply() -> None:
-    settings = cast("Settings", job.with_sample(Settings()))
+    settings = cast("InvestigationSettings", job.with_sample(InvestigationSettings()))
     data = job.load(settings)
-    assert job.inputs(settings) == job.inputs(with_sample(Settings()))
+    assert job.inputs(settings) == job.inputs(with_sample(InvestigationSettings()))
     first = next(iter(job.plan(data)))
     asked = job.request(data, task(first.stage, first.key))
     text = job.baseline(asked)
@@ -148,8 +148,8 @@ def test_an_imported_question_brings_what_its_reply_is_read_by() -> None:
 
 
 def test_a_profile_bundles_settings_and_an_explicit_one_wins() -> None:
-    profile = Settings(profile="clinpgx-qa", max_questions_per_variant=5)
+    profile = InvestigationSettings(profile="clinpgx-qa", max_questions_per_variant=5)
     assert profile.variant_link == "whole"
     assert profile.batch_questions
     assert profile.profile_changes == ("max_questions_per_variant=5",)
-    assert Settings(profile="clinpgx-qa").profile_changes == ()
+    assert InvestigationSettings(profile="clinpgx-qa").profile_changes == ()

@@ -7,39 +7,41 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.paper_investigation import linking
-from jobs.paper_investigation.dataset import Dataset, Question
+from jobs.paper_investigation import plan
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
 from jobs.paper_investigation.testing import choice, dataset, study
 
 TRUTH = ["CYP2C9*2", "CYP2C9*3", "rs1"]
 
 
-def paper(*questions: Question, **settings: Any) -> Dataset:
+def paper(*questions: PaperQuestion, **settings: Any) -> InvestigationDataset:
     return dataset({"PMC1": TRUTH}, questions, **settings)
 
 
-def keys(questions: tuple[Question, ...]) -> list[str]:
+def keys(questions: tuple[PaperQuestion, ...]) -> list[str]:
     return [question.key for question in questions]
 
 
 def test_a_joined_question_belongs_to_each_of_its_parts_and_is_asked_once() -> None:
     data = paper(choice("PMC1", "CYP2C9 *2, cyp2c9*3", "7"))
-    links = linking.linked(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))
+    links = plan.linked_questions(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))
     assert {v: keys(group) for v, group in links.items()} == {
         "cyp2c9*2": ["mcq_drug:7"],
         "cyp2c9*3": ["mcq_drug:7"],
     }
-    assert keys(linking.asked(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))) == ["mcq_drug:7"]
+    assert keys(plan.asked_questions(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))) == [
+        "mcq_drug:7"
+    ]
 
 
 def test_a_part_named_twice_links_once() -> None:
     data = paper(choice("PMC1", "rs1, RS1", "7"))
-    assert keys(linking.linked(data, "PMC1", ("rs1",))["rs1"]) == ["mcq_drug:7"]
+    assert keys(plan.linked_questions(data, "PMC1", ("rs1",))["rs1"]) == ["mcq_drug:7"]
 
 
 def test_one_recalled_part_is_enough_to_ask() -> None:
     data = paper(choice("PMC1", "CYP2C9*2, CYP2C9*3", "7"))
-    assert keys(linking.asked(data, "PMC1", ("cyp2c9*3",))) == ["mcq_drug:7"]
+    assert keys(plan.asked_questions(data, "PMC1", ("cyp2c9*3",))) == ["mcq_drug:7"]
 
 
 def test_under_whole_a_joined_field_is_a_variant_that_nobody_recalls() -> None:
@@ -48,22 +50,22 @@ def test_under_whole_a_joined_field_is_a_variant_that_nobody_recalls() -> None:
         choice("PMC1", "CYP2C9*2", "8"),
         variant_link="whole",
     )
-    truth = tuple(linking.truth(data, "PMC1"))
-    assert keys(linking.asked(data, "PMC1", truth)) == ["mcq_drug:8"]
+    truth = tuple(plan.truth_variants(data, "PMC1"))
+    assert keys(plan.asked_questions(data, "PMC1", truth)) == ["mcq_drug:8"]
 
 
 def test_a_modified_variant_question_belongs_to_the_swapped_in_variant() -> None:
     data = paper(study("PMC1", "rs1", "5", question_type="modified_variant"))
-    assert not linking.asked(data, "PMC1", ("cyp2c9*2",))
-    assert keys(linking.asked(data, "PMC1", ("rs1",))) == ["study_param:5"]
+    assert not plan.asked_questions(data, "PMC1", ("cyp2c9*2",))
+    assert keys(plan.asked_questions(data, "PMC1", ("rs1",))) == ["study_param:5"]
 
 
 def test_recalled_variants_stand_in_truth_order_once() -> None:
     data = dataset({"PMC1": ["rs2", "RS1", "rs1", "CYP2C9∗2"]})
     predicted = {"cyp2c9*2", "rs1", "rs9"}
-    assert linking.recalled(data, "PMC1", predicted) == ("rs1", "cyp2c9*2")
-    assert linking.truth(data, "PMC1")["rs1"] == "RS1"
-    assert linking.recalled(data, "PMC9", predicted) == ()
+    assert plan.recalled_variants(data, "PMC1", predicted) == ("rs1", "cyp2c9*2")
+    assert plan.truth_variants(data, "PMC1")["rs1"] == "RS1"
+    assert plan.recalled_variants(data, "PMC9", predicted) == ()
 
 
 def test_the_cap_counts_for_each_variant_before_merging() -> None:
@@ -75,11 +77,11 @@ def test_the_cap_counts_for_each_variant_before_merging() -> None:
         choice("PMC1", "rs1", "5", pipeline="mcq_variant"),
         max_questions_per_variant=2,
     )
-    links = linking.linked(data, "PMC1", ("rs1", "cyp2c9*2"))
+    links = plan.linked_questions(data, "PMC1", ("rs1", "cyp2c9*2"))
     assert keys(links["rs1"]) == ["mcq_variant:3", "mcq_variant:5"]
     assert keys(links["cyp2c9*2"]) == ["mcq_variant:3", "mcq_variant:4"]
     # three of five: each variant's first two, in pipeline order, then file order
-    assert keys(linking.asked(data, "PMC1", ("rs1", "cyp2c9*2"))) == [
+    assert keys(plan.asked_questions(data, "PMC1", ("rs1", "cyp2c9*2"))) == [
         "mcq_variant:3",
         "mcq_variant:4",
         "mcq_variant:5",
@@ -88,7 +90,7 @@ def test_the_cap_counts_for_each_variant_before_merging() -> None:
 
 def test_a_variant_without_questions_keeps_its_place() -> None:
     data = paper(choice("PMC1", "rs1", "2"))
-    assert list(linking.linked(data, "PMC1", ("cyp2c9*2", "rs1"))) == [
+    assert list(plan.linked_questions(data, "PMC1", ("cyp2c9*2", "rs1"))) == [
         "cyp2c9*2",
         "rs1",
     ]
@@ -102,8 +104,8 @@ def test_a_joined_question_goes_to_the_batch_of_the_first_variant_that_names_it(
         choice("PMC1", "CYP2C9*3", "2"),
         choice("PMC1", "CYP2C9*2", "3"),
     )
-    links = linking.linked(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))
-    cut = linking.batches(links, 20)
+    links = plan.linked_questions(data, "PMC1", ("cyp2c9*2", "cyp2c9*3"))
+    cut = plan.batches(links, 20)
     assert [keys(batch) for batch in cut] == [
         ["mcq_drug:1", "mcq_drug:3"],
         ["mcq_drug:2"],
@@ -115,7 +117,7 @@ PIPELINE = st.sampled_from(["mcq_variant", "mcq_drug", "study_param"])
 
 
 @st.composite
-def papers(draw: st.DrawFn) -> tuple[Dataset, tuple[str, ...]]:
+def papers(draw: st.DrawFn) -> tuple[InvestigationDataset, tuple[str, ...]]:
     """A paper with any questions, and any of its variants."""
     fields = draw(st.lists(st.tuples(FIELDS, PIPELINE), max_size=12))
     questions = (
@@ -127,40 +129,40 @@ def papers(draw: st.DrawFn) -> tuple[Dataset, tuple[str, ...]]:
         max_questions_per_variant=draw(st.integers(0, 4)),
         variant_link=draw(st.sampled_from(["split", "whole"])),
     )
-    names = tuple(linking.truth(data, "PMC1"))
+    names = tuple(plan.truth_variants(data, "PMC1"))
     chosen = draw(st.lists(st.sampled_from(names), unique=True))
     return data, tuple(name for name in names if name in chosen)
 
 
 @given(made=papers())
 def test_what_is_asked_is_what_is_linked_each_once_in_file_order(
-    made: tuple[Dataset, tuple[str, ...]],
+    made: tuple[InvestigationDataset, tuple[str, ...]],
 ) -> None:
     data, variants = made
-    links = linking.linked(data, "PMC1", variants)
-    asked = linking.asked(data, "PMC1", variants)
+    links = plan.linked_questions(data, "PMC1", variants)
+    asked = plan.asked_questions(data, "PMC1", variants)
     everything = keys(data.questions.get("PMC1", ()))
     linked = {key for group in links.values() for key in keys(group)}
     assert keys(asked) == [key for key in everything if key in linked]
     for variant, group in links.items():
-        assert all(variant in linking.members(q, data.settings) for q in group)
+        assert all(variant in plan.question_variants(q, data.settings) for q in group)
 
 
 @given(made=papers(), size=st.integers(1, 5))
 def test_batches_hold_every_asked_question_once_and_none_is_too_long(
-    made: tuple[Dataset, tuple[str, ...]], size: int
+    made: tuple[InvestigationDataset, tuple[str, ...]], size: int
 ) -> None:
     data, variants = made
-    cut = linking.batches(linking.linked(data, "PMC1", variants), size)
+    cut = plan.batches(plan.linked_questions(data, "PMC1", variants), size)
     held = [key for batch in cut for key in keys(batch)]
-    assert sorted(held) == sorted(keys(linking.asked(data, "PMC1", variants)))
+    assert sorted(held) == sorted(keys(plan.asked_questions(data, "PMC1", variants)))
     assert all(1 <= len(batch) <= size for batch in cut)
 
 
 @given(made=papers())
 def test_recalling_more_never_asks_less(
-    made: tuple[Dataset, tuple[str, ...]],
+    made: tuple[InvestigationDataset, tuple[str, ...]],
 ) -> None:
     data, variants = made
-    fewer = set(keys(linking.asked(data, "PMC1", variants[:-1])))
-    assert fewer <= set(keys(linking.asked(data, "PMC1", variants)))
+    fewer = set(keys(plan.asked_questions(data, "PMC1", variants[:-1])))
+    assert fewer <= set(keys(plan.asked_questions(data, "PMC1", variants)))

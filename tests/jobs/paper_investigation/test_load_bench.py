@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.bench import read_bench
 from jobs.paper_investigation.dataset import BenchPaper
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -21,8 +21,8 @@ def bench(
 ) -> tuple[tuple[BenchPaper, ...], dict[str, Finding]]:
     path = folder / "variant_bench.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    noticed = Noticed()
-    papers = read_bench(path, Settings(**settings), noticed)
+    noticed = InputFindings()
+    papers = read_bench(path, InvestigationSettings(**settings), noticed)
     return papers, {finding.code: finding for finding in noticed.findings()}
 
 

@@ -9,18 +9,20 @@ from typing import Any
 
 import pytest
 
-from jobs.noticed import Noticed
-from jobs.paper_investigation.papers import KEPT_TEXTS, Papers, open_papers
-from jobs.paper_investigation.settings import Settings
+from jobs.inputs.rows import InputFindings
+from jobs.paper_investigation.inputs import KEPT_TEXTS, PaperFiles, open_papers
+from jobs.paper_investigation.settings import InvestigationSettings
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
 
 def papers(
     path: Path, wanted: Iterable[str] = ("PMC1", "PMC2"), **settings: Any
-) -> tuple[Papers, dict[str, Finding]]:
-    noticed = Noticed()
-    opened = open_papers(Settings(papers=path, **settings), set(wanted), noticed)
+) -> tuple[PaperFiles, dict[str, Finding]]:
+    noticed = InputFindings()
+    opened = open_papers(
+        InvestigationSettings(papers=path, **settings), set(wanted), noticed
+    )
     return opened, {finding.code: finding for finding in noticed.findings()}
 
 

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from jobs.noticed import Noticed
-from jobs.paper_investigation.dataset import Question
-from jobs.paper_investigation.questions import FILES, read_questions
-from jobs.paper_investigation.settings import Pipeline, Settings
+from jobs.inputs.rows import InputFindings
+from jobs.paper_investigation.bench import FILES, read_questions
+from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.settings import InvestigationSettings, Pipeline
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 
@@ -46,17 +46,19 @@ STUDY: dict[str, Any] = {
 
 def questions(
     folder: Path, files: Files, **settings: Any
-) -> tuple[dict[str, tuple[Question, ...]], dict[tuple[str, str], Finding]]:
+) -> tuple[dict[str, tuple[PaperQuestion, ...]], dict[tuple[str, str], Finding]]:
     for pipeline, rows in files.items():
         path = folder / FILES[pipeline]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    noticed = Noticed()
-    found = read_questions(Settings(questions=folder, **settings), noticed)
+    noticed = InputFindings()
+    found = read_questions(InvestigationSettings(questions=folder, **settings), noticed)
     return found, {(f.code, f.where): f for f in noticed.findings()}
 
 
-def one(folder: Path, row: dict[str, Any], pipeline: Pipeline = "mcq_drug") -> Question:
+def one(
+    folder: Path, row: dict[str, Any], pipeline: Pipeline = "mcq_drug"
+) -> PaperQuestion:
     (question,) = questions(folder, {pipeline: [row]})[0]["PMC1"]
     return question
 

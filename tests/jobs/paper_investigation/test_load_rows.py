@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.noticed import Noticed
-from jobs.paper_investigation.rows import Row, read_rows
+from jobs.inputs.rows import InputFindings
+from jobs.paper_investigation.rows import JsonRow, read_rows
 from runner.errors import DatasetError
 
 VALUES = st.one_of(
@@ -25,8 +25,8 @@ def write(folder: Path, data: bytes, name: str = "rows.jsonl") -> Path:
     return path
 
 
-def read(path: Path) -> list[Row]:
-    return list(read_rows(path, "strict", Noticed()))
+def read(path: Path) -> list[JsonRow]:
+    return list(read_rows(path, "strict", InputFindings()))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -83,7 +83,7 @@ def test_bytes_that_are_not_utf_8_can_be_replaced_and_are_counted(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path, b'{"b": "\xff"}\n{"b": "\xfe"}\n')
-    noticed = Noticed()
+    noticed = InputFindings()
     rows = list(read_rows(path, "replace", noticed))
     assert [row.text("b") for row in rows] == ["\ufffd", "\ufffd"]
     (finding,) = noticed.findings()

@@ -6,9 +6,8 @@ from typing import Literal
 
 import pytest
 
-from jobs.paper_investigation.parsing import (
-    Letter,
-    StudyAnswer,
+from jobs.paper_investigation.parsing import Letter, StudyAnswer
+from jobs.paper_investigation.rule_sets import (
     parse_batch,
     parse_letter,
     parse_study,

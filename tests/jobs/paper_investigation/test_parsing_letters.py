@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.paper_investigation.parsing import Letter, parse_letter
+from jobs.paper_investigation.parsing import Letter
+from jobs.paper_investigation.rule_sets import parse_letter
 from jobs.paper_investigation.settings import Rules
 from runner.messages import ParseFailure, Reply
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.paper_investigation.parsing import VariantList, parse_list
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.rule_sets import parse_list
 from runner.messages import ParseFailure, Reply
 
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.paper_investigation.parsing import p_value_right
-from jobs.paper_investigation.parsing.p_values import PValue, read_p_value
+from jobs.paper_investigation.rule_sets import StatedPValue, p_value_right, read_p_value
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ from jobs.paper_investigation.parsing.p_values import PValue, read_p_value
 def test_a_number_is_read_with_the_operator_before_it(
     text: str, operator: str, value: float
 ) -> None:
-    assert read_p_value(text) == PValue(operator=operator, value=value)
+    assert read_p_value(text) == StatedPValue(operator=operator, value=value)
 
 
 @pytest.mark.parametrize("text", ["", "NS", "not stated", "p <", "p = ."])

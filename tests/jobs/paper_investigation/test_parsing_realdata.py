@@ -10,10 +10,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from jobs.paper_investigation.parsing import (
-    Letter,
-    StudyAnswer,
-    VariantList,
+from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.rule_sets import (
     p_value_right,
     parse_letter,
     parse_list,

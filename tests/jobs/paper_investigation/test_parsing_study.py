@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.paper_investigation.parsing import (
-    StudyAnswer,
-    parse_study,
-    significance_right,
-)
+from jobs.paper_investigation.parsing import StudyAnswer
+from jobs.paper_investigation.rule_sets import parse_study, significance_right
 from jobs.paper_investigation.settings import Rules
 from runner.messages import ParseFailure, Reply
 

@@ -6,13 +6,8 @@ from typing import TypeAlias
 
 import pytest
 
-from jobs.paper_investigation.parsing import (
-    VariantList,
-    p_value_right,
-    parse_letter,
-    parse_list,
-)
-from jobs.paper_investigation.parsing.values import Letter
+from jobs.paper_investigation.parsing import Letter, VariantList
+from jobs.paper_investigation.rule_sets import p_value_right, parse_letter, parse_list
 from jobs.paper_investigation.settings import Rules
 from jobs.paper_investigation.variants import distinct
 from runner.messages import ParseFailure, Reply

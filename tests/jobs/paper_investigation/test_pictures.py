@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from jobs.paper_investigation.figures import MOST_MODELS
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.scoring.pictures import MOST_MODELS
-from jobs.paper_investigation.tallies.study import SIGNIFICANCES
+from jobs.paper_investigation.question_counts import SIGNIFICANCES
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.job import Task

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from jobs.paper_investigation.dataset import Dataset
-from jobs.paper_investigation.load import load, with_sample
+from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.parsing import VariantList
-from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan
-from jobs.paper_investigation.request import batch_of
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan_tasks
+from jobs.paper_investigation.prompts import batch_of
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
@@ -27,7 +27,7 @@ QUESTIONS = (
 BENCH = {"PMC2": ["rs9"], "PMC1": ["rs2", "rs1", "rs3"], "PMC3": ["rs5"]}
 
 
-def data(**settings: Any) -> Dataset:
+def data(**settings: Any) -> InvestigationDataset:
     return dataset(BENCH, QUESTIONS, **settings)
 
 
@@ -42,7 +42,7 @@ def keys(specs: Any) -> list[str]:
 
 
 def test_extractions_follow_the_bench() -> None:
-    specs = list(plan(data()))
+    specs = list(plan_tasks(data()))
     assert keys(specs) == ["PMC2", "PMC1", "PMC3"]
     assert {spec.stage for spec in specs} == {"extract"}
     assert {spec.skip for spec in specs} == {None}
@@ -56,11 +56,11 @@ def test_the_plan_is_lazy() -> None:
 
     made = data()
     object.__setattr__(made, "papers", Untouchable())
-    assert next(plan(made)).key == "PMC2"
+    assert next(plan_tasks(made)).key == "PMC2"
 
 
 def test_a_paper_without_text_is_skipped_with_its_reason() -> None:
-    specs = list(plan(dataset(BENCH, texts={"PMC1": "text", "PMC2": " \n"})))
+    specs = list(plan_tasks(dataset(BENCH, texts={"PMC1": "text", "PMC2": " \n"})))
     assert [(spec.key, spec.skip) for spec in specs] == [
         ("PMC2", "no_paper_text"),
         ("PMC1", None),
@@ -72,9 +72,9 @@ def test_a_paper_longer_than_the_known_context_is_skipped() -> None:
     texts = {"PMC1": "x" * 100 * CHARS_PER_TOKEN, "PMC2": "x" * 101 * CHARS_PER_TOKEN}
     limits: dict[str, Any] = {"context_tokens": 110, "max_tokens_extract": 10}
     bench = {"PMC1": ["rs1"], "PMC2": ["rs2"]}
-    specs = list(plan(dataset(bench, texts=texts, **limits)))
+    specs = list(plan_tasks(dataset(bench, texts=texts, **limits)))
     assert [spec.skip for spec in specs] == [None, "paper_too_long"]
-    cut = plan(dataset(bench, texts=texts, max_chars=50, **limits))
+    cut = plan_tasks(dataset(bench, texts=texts, max_chars=50, **limits))
     assert [spec.skip for spec in cut] == [None, None]
 
 
@@ -167,7 +167,7 @@ def test_asking_about_all_leaves_the_batches_of_recalled_variants_alone() -> Non
 
 
 def test_in_mode_questions_all_are_asked_whatever_the_cap() -> None:
-    specs = list(plan(data(mode="questions", max_questions_per_variant=1)))
+    specs = list(plan_tasks(data(mode="questions", max_questions_per_variant=1)))
     assert keys(specs) == [
         "PMC2/mcq_drug:7",
         "PMC1/mcq_variant:1",
@@ -179,33 +179,33 @@ def test_in_mode_questions_all_are_asked_whatever_the_cap() -> None:
 
 def test_in_mode_questions_a_missing_text_skips_each_question() -> None:
     made = dataset(BENCH, QUESTIONS, {"PMC1": "text"}, mode="questions")
-    skipped = {spec.key: spec.skip for spec in plan(made)}
+    skipped = {spec.key: spec.skip for spec in plan_tasks(made)}
     assert skipped["PMC2/mcq_drug:7"] == "no_paper_text"
     assert skipped["PMC1/mcq_drug:1"] is None
 
 
 def test_a_closed_book_question_needs_no_text() -> None:
     made = dataset(BENCH, QUESTIONS, {}, mode="questions", closed_book=True)
-    assert {spec.skip for spec in plan(made)} == {None}
+    assert {spec.skip for spec in plan_tasks(made)} == {None}
 
 
 def test_closed_book_does_nothing_for_an_investigation() -> None:
     made = dataset(BENCH, QUESTIONS, {}, closed_book=True)
-    assert {spec.skip for spec in plan(made)} == {"no_paper_text"}
+    assert {spec.skip for spec in plan_tasks(made)} == {"no_paper_text"}
 
 
 def test_papers_outside_the_bench_come_after_it_in_mode_questions() -> None:
     made = dataset(
         {"PMC2": ["rs9"]}, QUESTIONS, {"PMC1": "x", "PMC2": "x"}, mode="questions"
     )
-    assert keys(plan(made))[0] == "PMC2/mcq_drug:7"
+    assert keys(plan_tasks(made))[0] == "PMC2/mcq_drug:7"
 
 
 @pytest.mark.parametrize("link", ["split", "whole"])
 def test_in_mode_questions_batches_hold_every_question_once(link: str) -> None:
     made = data(mode="questions", batch_questions=True, batch_size=2, variant_link=link)
     asked = []
-    for spec in plan(made):
+    for spec in plan_tasks(made):
         task = Task(
             number=1,
             stage=spec.stage,
@@ -226,8 +226,10 @@ def test_the_same_data_gives_the_same_plan_with_every_key_once() -> None:
     ):
         mode, batched = settings
         given = with_sample(
-            Settings.model_validate({"mode": mode, "batch_questions": batched})
+            InvestigationSettings.model_validate(
+                {"mode": mode, "batch_questions": batched}
+            )
         )
-        first, second = (list(plan(load(given))) for _ in range(2))
+        first, second = (list(plan_tasks(load(given))) for _ in range(2))
         assert first == second
         assert len(set(keys(first))) == len(first)

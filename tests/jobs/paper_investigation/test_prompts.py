@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.paper_investigation import prompts
-from jobs.paper_investigation.dataset import Dataset, Question
-from jobs.paper_investigation.lexical import Choice, Study, read_prompt
-from jobs.paper_investigation.load import load, with_sample
-from jobs.paper_investigation.plan import plan
-from jobs.paper_investigation.request import batch_context, request
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.baseline import ChoicePrompt, StudyPrompt, read_prompt
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.inputs import load, with_sample
+from jobs.paper_investigation.plan import plan_tasks
+from jobs.paper_investigation.prompts import batch_context, request
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.paper_investigation.variants import VARIANT_KINDS
 from runner.job import Task
@@ -32,15 +32,15 @@ def task(stage: str, key: str, context: str | None = None, model: str = "m") -> 
     )
 
 
-def batch(pmcid: str, *questions: Question) -> Task:
+def batch(pmcid: str, *questions: PaperQuestion) -> Task:
     return task("batch", f"{pmcid}/b/{questions[0].key}", batch_context(questions))
 
 
-def sample(**settings: object) -> Dataset:
-    return load(with_sample(Settings.model_validate(settings)))
+def sample(**settings: object) -> InvestigationDataset:
+    return load(with_sample(InvestigationSettings.model_validate(settings)))
 
 
-def every_request(data: Dataset) -> Iterator[tuple[str, ChatRequest]]:
+def every_request(data: InvestigationDataset) -> Iterator[tuple[str, ChatRequest]]:
     """The requests of all stages about the papers that have a text."""
     for paper in data.bench:
         pmcid = paper.pmcid
@@ -162,10 +162,10 @@ def test_whatever_a_choice_says_it_stays_one_question_with_four_options(
     question = choice("PMC1", "rs1", "1", sentence=sentence, options=options)
     data = dataset({"PMC1": ["rs1"]}, [question], {"PMC1": f"x{last}"})
     for structured in ("auto", "off"):
-        data = replace(data, settings=Settings(structured=structured))
+        data = replace(data, settings=InvestigationSettings(structured=structured))
         prompt = read_prompt(request(data, task("question", f"PMC1/{question.key}")))
         (shown,) = prompt.questions
-        assert isinstance(shown, Choice)
+        assert isinstance(shown, ChoicePrompt)
         assert shown.options == tuple(" ".join(text.split()) for text in options)
         assert not prompt.is_batch
         assert prompt.paper == f"x{last}"
@@ -181,7 +181,7 @@ def test_whatever_a_study_question_says_its_fields_stay_apart(
     data = dataset({"PMC1": ["rs1"]}, [question])
     prompt = read_prompt(request(data, task("question", f"PMC1/{question.key}")))
     (shown,) = prompt.questions
-    assert isinstance(shown, Study)
+    assert isinstance(shown, StudyPrompt)
     kept = {
         label.lower(): " ".join(shown.fields[label].split()) for label in shown.fields
     }
@@ -205,7 +205,10 @@ def test_a_batch_numbers_its_questions_from_1() -> None:
     assert re.findall(r"^Question (\d+)$", shown, re.MULTILINE) == ["1", "2"]
     prompt = read_prompt(asked)
     assert prompt.is_batch
-    assert [type(question) for question in prompt.questions] == [Choice, Study]
+    assert [type(question) for question in prompt.questions] == [
+        ChoicePrompt,
+        StudyPrompt,
+    ]
 
 
 def test_closed_book_says_that_there_is_no_text() -> None:
@@ -277,7 +280,7 @@ def test_a_question_that_the_data_lost_is_a_key_error() -> None:
 
 def test_every_planned_task_has_a_request() -> None:
     data = sample(mode="questions", batch_questions=True)
-    specs = [spec for spec in plan(data) if spec.skip is None]
+    specs = [spec for spec in plan_tasks(data) if spec.skip is None]
     assert len(specs) > 20
     for spec in specs:
         asked = request(data, task(spec.stage, spec.key, spec.context))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from jobs.metrics import holm, mcnemar, round12
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset
-from jobs.testing import MemoryAnswers, tabulated, written
+from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Metric, Scorecard
@@ -19,7 +19,7 @@ from runner.scorecard import Metric, Scorecard
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 
 
-def six_papers(**settings: object) -> Dataset:
+def six_papers(**settings: object) -> InvestigationDataset:
     """Two variants a paper, two questions a variant."""
     return dataset(
         {pmcid: ["rs1", "rs2"] for pmcid in PAPERS},
@@ -34,7 +34,7 @@ def six_papers(**settings: object) -> Dataset:
 
 
 def scored(
-    data: Dataset,
+    data: InvestigationDataset,
     answer: Callable[[Task], str | Reply | None],
     models: tuple[str, ...] = ("strong", "weak"),
     replicates: int = 1,
@@ -59,7 +59,7 @@ def metrics(card: Scorecard, model: str) -> dict[str, Metric]:
 
 
 def test_pairs_drop_papers_that_one_model_has_alone_and_count_them() -> None:
-    (pair,) = tabulated(scored(six_papers(), strong_and_weak), "pairs")
+    (pair,) = table_rows(scored(six_papers(), strong_and_weak), "pairs")
     assert (pair["model_a"], pair["model_b"]) == ("strong", "weak")
     assert (pair["papers"], pair["papers_only_a"], pair["papers_only_b"]) == (4, 1, 1)
     assert (pair["wins"], pair["losses"], pair["ties"]) == (4, 0, 0)
@@ -68,14 +68,14 @@ def test_pairs_drop_papers_that_one_model_has_alone_and_count_them() -> None:
 
 
 def test_parts_of_a_score_difference_add_up() -> None:
-    (pair,) = tabulated(scored(six_papers(), strong_and_weak), "pairs")
+    (pair,) = table_rows(scored(six_papers(), strong_and_weak), "pairs")
     # (1 - 0.5)(1 + 0.5)/2 by recall, (1 - 0.5)(1 + 0.5)/2 by accuracy
     assert pair["recall_part"] == 0.375
     assert pair["accuracy_part"] == 0.375
 
 
 def test_mcnemar_counts_questions_that_both_answered() -> None:
-    (pair,) = tabulated(scored(six_papers(), strong_and_weak), "pairs")
+    (pair,) = table_rows(scored(six_papers(), strong_and_weak), "pairs")
     # on four shared papers the weak model is asked two of the four questions
     assert pair["questions"] == 8
     assert pair["mcnemar_p"] == round12(mcnemar(4, 0).p)
@@ -88,7 +88,7 @@ def test_holm_corrects_over_all_pairs_of_the_run() -> None:
         skill = {"a": 9, "b": 3, "c": 1}[task.model]
         return "b" if int(task.key[-1]) <= skill else "a"
 
-    pairs = tabulated(scored(six_papers(), answer, ("a", "b", "c")), "pairs")
+    pairs = table_rows(scored(six_papers(), answer, ("a", "b", "c")), "pairs")
     raw = [float(pair["sign_p"] or 0) for pair in pairs]
     assert len(pairs) == 3
     assert [pair["sign_p_holm"] for pair in pairs] == list(holm(raw))
@@ -99,7 +99,7 @@ def test_pair_without_a_shared_paper_is_undefined_and_does_not_crash() -> None:
         return '["rs1"]' if task.model == "strong" else None
 
     data = dataset({"PMC1": ["rs1"]})
-    (pair,) = tabulated(scored(data, answer), "pairs")
+    (pair,) = table_rows(scored(data, answer), "pairs")
     assert pair["papers"] == 0
     assert pair["avg_paper_score_difference"] is None
     assert pair["sign_p"] is None
@@ -123,7 +123,7 @@ def test_models_without_a_scored_paper_stand_beside_others() -> None:
 def test_intervals_are_the_same_whatever_the_order_of_papers() -> None:
     forward = scored(six_papers(), strong_and_weak)
     data = six_papers()
-    backward = Dataset(
+    backward = InvestigationDataset(
         settings=data.settings,
         bench=data.bench[::-1],
         papers=data.papers,
@@ -182,7 +182,7 @@ def test_spread_over_replicates() -> None:
 
 
 def test_files_of_later_replicates_are_marked() -> None:
-    names = written(scored(six_papers(), in_replicates, ("m",), replicates=2))
+    names = artifact_texts(scored(six_papers(), in_replicates, ("m",), replicates=2))
     assert [name for name in names if name.endswith(".txt")] == [
         "m_paper_investigation_summary.txt",
         "m_paper_investigation_summary_r2.txt",

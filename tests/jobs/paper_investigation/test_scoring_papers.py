@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
-from jobs.testing import MemoryAnswers, tabulated
+from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Cell, Scorecard
@@ -22,7 +22,7 @@ def answering(replies: Replies) -> Callable[[Task], str | Reply | None]:
     return lambda task: replies[task.key]
 
 
-def scored(data: Dataset, replies: Replies) -> Scorecard:
+def scored(data: InvestigationDataset, replies: Replies) -> Scorecard:
     return job.score(data, MemoryAnswers.of_run(job, data, answering(replies)))
 
 
@@ -38,7 +38,7 @@ def paths(card: Scorecard) -> set[str]:
 
 
 def paper(card: Scorecard) -> dict[str, Cell]:
-    (row,) = tabulated(card, "papers")
+    (row,) = table_rows(card, "papers")
     return row
 
 
@@ -74,7 +74,7 @@ def test_joined_question_is_asked_and_counted_once_but_serves_both_variants() ->
     assert asked == ["PMC1", "PMC1/mcq_drug:1"]
     assert value(card, "pipeline.TOTAL.questions") == 1
     assert value(card, "pipeline.TOTAL.links") == 2
-    assert [row["questions"] for row in tabulated(card, "variants")] == [1, 1]
+    assert [row["questions"] for row in table_rows(card, "variants")] == [1, 1]
     assert paper(card)["paper_score"] == 1.0
 
 
@@ -240,7 +240,9 @@ def test_questions_about_missed_variants_stay_outside_the_scores() -> None:
     card = scored(data, replies)
     assert paper(card)["paper_score"] == 0.5
     assert value(card, "pipeline.TOTAL.questions") == 1
-    assert [(row["links"], row["correct"]) for row in tabulated(card, "questions")] == [
+    assert [
+        (row["links"], row["correct"]) for row in table_rows(card, "questions")
+    ] == [
         (1, True),
         (0, False),
     ]
@@ -281,5 +283,6 @@ def test_invented_p_values_are_counted_among_readable_answers() -> None:
 
 def skips(card: Scorecard) -> set[tuple[Cell, Cell, Cell]]:
     return {
-        (row["level"], row["item"], row["reason"]) for row in tabulated(card, "skipped")
+        (row["level"], row["item"], row["reason"])
+        for row in table_rows(card, "skipped")
     }

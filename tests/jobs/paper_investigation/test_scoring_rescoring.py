@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
-from jobs.testing import MemoryAnswers, tabulated
+from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
 
 MODEL = "model"
 
 
-def under(data: Dataset, **changes: object) -> Dataset:
+def under(data: InvestigationDataset, **changes: object) -> InvestigationDataset:
     """The same data under other settings."""
     return replace(data, settings=data.settings.model_copy(update=changes))
 
@@ -45,7 +45,7 @@ def answer(task: Task) -> str:
 
 
 @pytest.fixture
-def joined() -> Dataset:
+def joined() -> InvestigationDataset:
     return dataset(
         {"PMC1": ["rs1", "rs2"], "PMC2": ["rs1"]},
         [
@@ -57,7 +57,7 @@ def joined() -> Dataset:
 
 
 def test_answers_the_plan_no_longer_asks_for_are_stale_and_unused(
-    joined: Dataset,
+    joined: InvestigationDataset,
 ) -> None:
     answers = MemoryAnswers.of_run(job, joined, answer)
     card = job.score(under(joined, variant_link="whole"), answers)
@@ -68,7 +68,7 @@ def test_answers_the_plan_no_longer_asks_for_are_stale_and_unused(
 
 
 def test_questions_the_run_never_asked_are_missing_and_not_counted(
-    joined: Dataset,
+    joined: InvestigationDataset,
 ) -> None:
     answers = MemoryAnswers.of_run(job, under(joined, variant_link="whole"), answer)
     card = job.score(joined, answers)
@@ -77,7 +77,7 @@ def test_questions_the_run_never_asked_are_missing_and_not_counted(
     assert metrics(card)["pipeline.TOTAL.missing"].value == 0
     assert metrics(card)["pipeline.TOTAL.questions"].value == 2
     assert any(finding.code == "questions_not_asked" for finding in card.findings)
-    unasked = [row["item"] for row in tabulated(card, "skipped") if row["item"]]
+    unasked = [row["item"] for row in table_rows(card, "skipped") if row["item"]]
     assert "mcq_drug:2" in unasked
 
 
@@ -85,23 +85,25 @@ def test_paper_whose_questions_were_never_asked_has_no_score() -> None:
     data = dataset({"PMC1": ["rs1", "rs2"]}, [choice("PMC1", "rs1, rs2", "1")])
     answers = MemoryAnswers.of_run(job, under(data, variant_link="whole"), answer)
     card = job.score(data, answers)
-    (row,) = tabulated(card, "papers")
+    (row,) = table_rows(card, "papers")
     assert (row["paper_score"], row["skip_reason"]) == (None, "questions_not_asked")
 
 
 def test_variant_recalled_by_a_changed_reading_needs_no_call_for_a_joined_question(
-    joined: Dataset,
+    joined: InvestigationDataset,
 ) -> None:
     answers = MemoryAnswers.of_run(job, under(joined, variant_case="keep"), answer)
     card = job.score(joined, answers)
     # RS2 is recalled only now: its joined question is answered, its own one is not
     assert card.missing == 1
-    uses = {row["variant"]: row["questions"] for row in tabulated(card, "variants")}
+    uses = {row["variant"]: row["questions"] for row in table_rows(card, "variants")}
     assert uses["rs2"] == 1
     assert metrics(card)["pipeline.TOTAL.links"].value == 3
 
 
-def test_answers_do_not_depend_on_how_they_were_asked(joined: Dataset) -> None:
+def test_answers_do_not_depend_on_how_they_were_asked(
+    joined: InvestigationDataset,
+) -> None:
     alone = MemoryAnswers.of_run(job, joined, answer)
     batched = under(joined, batch_questions=True, batch_size=2)
     together = MemoryAnswers.of_run(job, batched, answer)
@@ -124,7 +126,7 @@ def said(card: Scorecard) -> dict[str, float | None]:
     }
 
 
-def test_rules_can_change_without_a_call(joined: Dataset) -> None:
+def test_rules_can_change_without_a_call(joined: InvestigationDataset) -> None:
     prose = MemoryAnswers.of_run(
         job,
         joined,
@@ -137,13 +139,17 @@ def test_rules_can_change_without_a_call(joined: Dataset) -> None:
     assert ours["avg_paper_score~rules_clinpgx"].value == 0.0
 
 
-def test_paper_that_left_the_bench_is_skipped_by_that_reason(joined: Dataset) -> None:
+def test_paper_that_left_the_bench_is_skipped_by_that_reason(
+    joined: InvestigationDataset,
+) -> None:
     answers = MemoryAnswers.of_run(job, joined, answer)
     card = job.score(replace(joined, bench=joined.bench[1:]), answers)
     assert metrics(card)["papers_skipped.not_in_bench"].value == 1
 
 
-def test_answer_to_a_question_that_left_the_files_is_stale(joined: Dataset) -> None:
+def test_answer_to_a_question_that_left_the_files_is_stale(
+    joined: InvestigationDataset,
+) -> None:
     answers = MemoryAnswers.of_run(job, joined, answer)
     fewer = {"PMC1": joined.questions["PMC1"][:1]}
     card = job.score(replace(joined, questions=fewer), answers)
@@ -152,7 +158,7 @@ def test_answer_to_a_question_that_left_the_files_is_stale(joined: Dataset) -> N
 
 
 def test_batch_with_a_question_that_left_the_files_is_stale_as_a_whole(
-    joined: Dataset,
+    joined: InvestigationDataset,
 ) -> None:
     batched = under(joined, batch_questions=True)
     answers = MemoryAnswers.of_run(job, batched, answer)
@@ -178,7 +184,9 @@ def test_question_asked_in_both_ways_counts_in_the_present_one() -> None:
             assert found["pipeline.TOTAL.correct"].value == right
 
 
-def test_unfinished_runs_are_scored_as_far_as_they_go(joined: Dataset) -> None:
+def test_unfinished_runs_are_scored_as_far_as_they_go(
+    joined: InvestigationDataset,
+) -> None:
     done = MemoryAnswers.of_run(job, joined, answer)
     first, second = done.held
     open_question = replace(first[1], reply=None, parsed=None, is_open=True)
@@ -186,7 +194,7 @@ def test_unfinished_runs_are_scored_as_far_as_they_go(joined: Dataset) -> None:
     partial = replace(done, held=((first[0], open_question, *first[2:]), (open_paper,)))
     found = metrics(job.score(joined, partial))
     nothing_yet = replace(done, held=((first[0], open_question),))
-    skipped = tabulated(job.score(joined, nothing_yet), "papers")[0]["skip_reason"]
+    skipped = table_rows(job.score(joined, nothing_yet), "papers")[0]["skip_reason"]
     assert skipped == "open"
     assert found["papers_skipped.open"].value == 1
     assert found["pipeline.mcq_drug.missing.open"].value == 1

@@ -9,7 +9,7 @@ import pytest
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import PIPELINES
 from jobs.paper_investigation.testing import choice, dataset, study
-from jobs.testing import MemoryAnswers, tabulated, written
+from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
 
@@ -51,7 +51,7 @@ def metrics(card: Scorecard) -> dict[str, Metric]:
 def test_flips_sum_to_the_change_of_each_pipeline(card: Scorecard) -> None:
     found = metrics(card)
     changes: Counter[object] = Counter()
-    for row in tabulated(card, "flips"):
+    for row in table_rows(card, "flips"):
         changes[row["pipeline"]] += int(bool(row["other_correct"])) - int(
             bool(row["correct"])
         )
@@ -63,7 +63,7 @@ def test_flips_sum_to_the_change_of_each_pipeline(card: Scorecard) -> None:
 
 
 def test_flips_name_what_each_rule_set_read(card: Scorecard) -> None:
-    by_pipeline = {row["pipeline"]: row for row in tabulated(card, "flips")}
+    by_pipeline = {row["pipeline"]: row for row in table_rows(card, "flips")}
     prose = by_pipeline["mcq_drug"]
     assert (prose["parsed"], prose["rule"], prose["other_parsed"]) == (
         "b",
@@ -77,13 +77,13 @@ def test_flips_name_what_each_rule_set_read(card: Scorecard) -> None:
 
 def test_same_id_in_two_files_is_two_questions(card: Scorecard) -> None:
     ids = [
-        (row["pipeline"], row["question_id"]) for row in tabulated(card, "questions")
+        (row["pipeline"], row["question_id"]) for row in table_rows(card, "questions")
     ]
     assert len(set(ids)) == len(ids) == 4
 
 
 def test_variants_table_holds_truth_and_inventions(card: Scorecard) -> None:
-    rows = {row["variant"]: row for row in tabulated(card, "variants")}
+    rows = {row["variant"]: row for row in table_rows(card, "variants")}
     assert list(rows) == ["rs1", "CYP2C9*2", "rs7", "NAT2 slow acetylator"]
     assert [row["class"] for row in rows.values()] == [
         "rsID",
@@ -111,7 +111,7 @@ def test_grounding_can_be_left_out() -> None:
     data = dataset({"PMC1": ["rs1"]}, grounding=False)
     card = job.score(data, MemoryAnswers.of_run(job, data, lambda _: '["rs1"]'))
     assert not [path for path in metrics(card) if path.startswith("grounding")]
-    assert tabulated(card, "variants")[0]["grounded"] is None
+    assert table_rows(card, "variants")[0]["grounded"] is None
 
 
 def test_classes_are_counted_by_truth_for_hits_and_by_list_for_false_ones(
@@ -146,7 +146,7 @@ def test_every_reply_has_a_verdict(card: Scorecard) -> None:
 
 def test_details_can_be_read_again_and_come_out_the_same(card: Scorecard) -> None:
     assert list(card.details) == list(card.details)
-    assert written(card) == written(card)
+    assert artifact_texts(card) == artifact_texts(card)
 
 
 def test_rows_fit_the_columns_of_declared_tables(card: Scorecard) -> None:
@@ -167,7 +167,7 @@ def test_rows_fit_the_columns_of_declared_tables(card: Scorecard) -> None:
 
 
 def test_models_table_has_a_row_a_model_with_intervals(card: Scorecard) -> None:
-    (row,) = tabulated(card, "models")
+    (row,) = table_rows(card, "models")
     assert row["model"] == "model"
     assert row["avg_paper_score"] == metrics(card)["avg_paper_score"].value
     assert row["pipeline.TOTAL.questions"] == 4
@@ -212,4 +212,4 @@ def test_recall_is_reported_by_kind_and_without_reference_alleles() -> None:
     others = found["avg_variant_recall~without_reference_alleles"]
     assert (others.value, others.n, others.n_defined) == (0.5, 3, 2)
     assert found["avg_variant_recall"].value == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
-    assert {row["kind"] for row in tabulated(made, "variants")} == set(by_kind)
+    assert {row["kind"] for row in table_rows(made, "variants")} == set(by_kind)

@@ -6,17 +6,17 @@ import re
 
 import pytest
 
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.testing import choice, dataset, study
-from jobs.testing import MemoryAnswers, written
+from jobs.testing import MemoryAnswers, artifact_texts
 from runner.job import Task
 from runner.scorecard import Scorecard
 
 SUMMARY = "model_paper_investigation_summary.txt"
 
 
-def scored(data: Dataset, **replies: str) -> Scorecard:
+def scored(data: InvestigationDataset, **replies: str) -> Scorecard:
     """Scores with each paper's reply given by id; questions are answered by b."""
     return job.score(
         data,
@@ -31,7 +31,7 @@ def test_own_form_of_an_investigation_summary() -> None:
         texts={"PMC1": "text", "PMC2": "text"},
     )
     card = scored(data, PMC1='["rs1"]', PMC2="none")
-    assert written(card)[SUMMARY] == (
+    assert artifact_texts(card)[SUMMARY] == (
         f"{'=' * 64}\n"
         "Paper Investigation Results  |  model=model\n"
         f"{'=' * 64}\n"
@@ -69,9 +69,9 @@ def test_own_form_of_an_investigation_summary() -> None:
 def test_ties_in_worst_and_best_go_by_id_or_under_the_old_profile_by_file() -> None:
     bench = {f"PMC{n}": ["rs1"] for n in (5, 4, 3, 2, 1)}
     lists = dict.fromkeys(bench, "[]")
-    own = written(scored(dataset(bench), **lists))[SUMMARY]
+    own = artifact_texts(scored(dataset(bench), **lists))[SUMMARY]
     assert re.findall(r"\] (PMC\d)", own) == ["PMC1", "PMC2", "PMC3"] * 2
-    old = written(scored(dataset(bench, profile="clinpgx-qa"), **lists))[SUMMARY]
+    old = artifact_texts(scored(dataset(bench, profile="clinpgx-qa"), **lists))[SUMMARY]
     assert re.findall(r"\] (PMC\d)", old) == [
         *("PMC5", "PMC4", "PMC3"),
         *("PMC3", "PMC2", "PMC1"),
@@ -80,7 +80,7 @@ def test_ties_in_worst_and_best_go_by_id_or_under_the_old_profile_by_file() -> N
 
 def test_no_examples_are_shown_if_none_are_wanted() -> None:
     data = dataset({"PMC1": ["rs1"]}, n_examples=0)
-    assert "[1]" not in written(scored(data, PMC1="[]"))[SUMMARY]
+    assert "[1]" not in artifact_texts(scored(data, PMC1="[]"))[SUMMARY]
 
 
 def test_terminal_text_names_profile_changes() -> None:
@@ -116,12 +116,12 @@ def test_stand_alone_modes_have_texts_of_their_own(mode: str) -> None:
         mode=mode,
     )
     card = scored(data, PMC1='["rs1", "rs2"]')
-    names = [name for name in written(card) if name.endswith(".txt")]
+    names = [name for name in artifact_texts(card) if name.endswith(".txt")]
     if mode == "extract":
         assert names == ["model_variant_summary.txt"]
-        assert "rsID                 1      1      0" in written(card)[names[0]]
-        assert "Missed" not in written(card)[names[0]]
-        missed = written(scored(data, PMC1="[]"))[names[0]]
+        assert "rsID                 1      1      0" in artifact_texts(card)[names[0]]
+        assert "Missed" not in artifact_texts(card)[names[0]]
+        missed = artifact_texts(scored(data, PMC1="[]"))[names[0]]
         assert "  Missed: ['rs1']\n" in missed
     else:
         assert names == [
@@ -129,8 +129,8 @@ def test_stand_alone_modes_have_texts_of_their_own(mode: str) -> None:
             "model_study_param_summary.txt",
             "baselines.txt",
         ]
-        assert "1/1 (100.0%)" in written(card)[names[0]]
-        assert "JSON parse failures: 1/1 (100.0%)" in written(card)[names[1]]
+        assert "1/1 (100.0%)" in artifact_texts(card)[names[0]]
+        assert "JSON parse failures: 1/1 (100.0%)" in artifact_texts(card)[names[1]]
 
 
 def test_failed_answers_are_no_examples_and_no_failures_of_reading() -> None:
@@ -140,7 +140,7 @@ def test_failed_answers_are_no_examples_and_no_failures_of_reading() -> None:
         job, data, lambda task: None if task.key.endswith("0") else "b", replicates=2
     )
     card = job.score(data, answers)
-    text = written(card)["model_mcq_drug_summary.txt"]
+    text = artifact_texts(card)["model_mcq_drug_summary.txt"]
     assert "2/2 (100.0%)" in text
     assert "Example CORRECT answers (2 randomly chosen)" in text
     assert "Parse failures" not in text
@@ -150,11 +150,11 @@ def test_unparsed_papers_add_raw_truth_to_misses_under_the_old_profile_only() ->
     bench = {"PMC1": ["rs1"], "PMC2": ["rs2", "rs2", "rs3"]}
     replies = {"PMC1": '["rs1"]', "PMC2": "none"}
     old = scored(dataset(bench, mode="extract", profile="clinpgx-qa"), **replies)
-    text = written(old)["model_variant_summary.txt"]
+    text = artifact_texts(old)["model_variant_summary.txt"]
     assert "  MICRO-AVG            1      3     0.250\n" in text
     assert "  Macro-avg Recall: 1.000\n" in text
     own = scored(dataset(bench, mode="extract"), **replies)
-    text = written(own)["model_variant_summary.txt"]
+    text = artifact_texts(own)["model_variant_summary.txt"]
     assert "  MICRO-AVG            1      0      0      1.000" in text
     recalls = {metric.path: metric.value for metric in own.models["model"]}
     assert recalls["class.MICRO-AVG.recall~failures_as_fn"] == 1 / 3
@@ -168,7 +168,7 @@ def test_examples_are_drawn_by_seed_and_not_by_file_order() -> None:
     def drawn(order: int, **settings: object) -> list[str]:
         ordered = questions[::order]
         data = dataset({"PMC1": ["rs1"]}, ordered, mode="questions", **settings)
-        text = written(job.score(data, MemoryAnswers.of_run(job, data, echo)))
+        text = artifact_texts(job.score(data, MemoryAnswers.of_run(job, data, echo)))
         return re.findall(r"Sentence: (\S+)", text["model_mcq_drug_summary.txt"])
 
     assert len(drawn(1)) == 5
@@ -184,12 +184,14 @@ def test_model_text_cannot_command_the_terminal() -> None:
     hostile = '["\x1b]0;owned\x07", "rs1\u202e"]'
     data = dataset({"PMC1": ["rs1"]}, mode="extract", profile="clinpgx-qa")
     card = scored(data, PMC1=hostile)
-    shown = card.summary + written(card)["model_variant_summary.txt"]
+    shown = card.summary + artifact_texts(card)["model_variant_summary.txt"]
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     study_only = dataset(
         {"PMC1": ["rs1"]}, [study("PMC1", "rs1", "1")], mode="questions"
     )
     answers = MemoryAnswers.of_run(job, study_only, lambda _: "\x1b[2J nothing")
-    text = written(job.score(study_only, answers))["model_study_param_summary.txt"]
+    text = artifact_texts(job.score(study_only, answers))[
+        "model_study_param_summary.txt"
+    ]
     assert "\x1b" not in text

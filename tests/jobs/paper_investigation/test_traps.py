@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from jobs.paper_investigation.baseline import baseline
-from jobs.paper_investigation.dataset import Dataset
+from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.load import load, with_sample
-from jobs.paper_investigation.request import request
-from jobs.paper_investigation.settings import Settings
+from jobs.paper_investigation.prompts import request
+from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.paper_investigation.testing import choice, dataset
-from jobs.testing import MemoryAnswers, tabulated, written
+from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.messages import Reply
 from store.database import open_reader
 from store.read.tasks import tasks
@@ -194,7 +194,7 @@ def test_batched_and_single_calls_of_the_same_answers_give_the_same_scorecard(
 
 
 def test_a_run_under_the_old_profile_asks_in_a_form_that_its_rules_can_read() -> None:
-    data = load(with_sample(Settings(profile="clinpgx-qa")))
+    data = load(with_sample(InvestigationSettings(profile="clinpgx-qa")))
     answers = MemoryAnswers.of_run(
         job, data, lambda task: baseline(request(data, task))
     )
@@ -207,7 +207,7 @@ def test_a_run_under_the_old_profile_asks_in_a_form_that_its_rules_can_read() ->
 # what was not scored
 
 
-def alone(reason: str) -> tuple[Dataset, Reply | str | None]:
+def alone(reason: str) -> tuple[InvestigationDataset, Reply | str | None]:
     """A run in which one paper is skipped for one reason, and what the model says."""
     bench = {"PMC1": ["rs1"]}
     if reason == "no_paper_text":
@@ -245,9 +245,9 @@ def test_a_run_that_skips_every_paper_for_one_reason_says_so_and_nothing_else(
     assert skips == {f"papers_skipped.{reason}"}
     for path in ("avg_variant_recall", "avg_question_acc", "avg_paper_score"):
         assert found[path] is None
-    (row,) = (r for r in tabulated(card, "skipped") if r["level"] == "paper")
+    (row,) = (r for r in table_rows(card, "skipped") if r["level"] == "paper")
     assert row["reason"] == reason
     assert row["detail"] == ("truncated" if reason == "extraction_unparsed" else None)
-    text = written(card)["model_paper_investigation_summary.txt"]
+    text = artifact_texts(card)["model_paper_investigation_summary.txt"]
     assert "Avg Paper Score:      n/a" in text
     assert "n/a" in card.summary

@@ -12,7 +12,7 @@ from functools import cache
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.answered import Extraction, Found
 from jobs.property_extraction.grounding.quote import Grounded, Level, Paper, ground
 from jobs.property_extraction.inputs.load import SAMPLE
@@ -36,7 +36,7 @@ def text(refno: str) -> str:
 
 
 def rubric() -> Rubric:
-    return read_rubric(RULES, Noticed()).rubric
+    return read_rubric(RULES, InputFindings()).rubric
 
 
 @cache
@@ -78,7 +78,7 @@ def test_every_paper_says_that_it_is_invented(refno: str) -> None:
 
 
 def test_curated_values_have_every_kind_and_every_oddity() -> None:
-    noticed = Noticed()
+    noticed = InputFindings()
     found, known = read_truth(TRUTH, noticed, ()), rubric()
     assert {row.refno for row in found.rows} == {*REFNOS}
     assert {known.kind(row.name) for row in found.rows} == {*Kind}
@@ -99,7 +99,7 @@ def test_curated_values_have_every_kind_and_every_oddity() -> None:
 
 
 def test_rubric_rows_that_are_none_are_counted() -> None:
-    found = read_rubric(RULES, Noticed())
+    found = read_rubric(RULES, InputFindings())
     assert (found.dropped, found.conditions) == (1, 1)
     assert [name for name in found.rubric.properties if name.startswith("-")] == [
         *("-slope of Hc2 at Tc", "-slope of Hc2 at Tc, H // c")
@@ -109,7 +109,7 @@ def test_rubric_rows_that_are_none_are_counted() -> None:
 def test_curated_values_stand_in_their_papers() -> None:
     missing = [
         (row.refno, row.name)
-        for row in read_truth(TRUTH, Noticed(), ()).rows
+        for row in read_truth(TRUTH, InputFindings(), ()).rows
         if rubric().kind(row.name) is Kind.SI
         and row.value.removeprefix("> ").partition("E+")[0] not in text(row.refno)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.figures.gallery import drawn
+from jobs.figures import build_figures
 from jobs.report.page import write
 from runner.scorecard import Axis, FailedFigure, Figure, LineSeries, Panel
 from tests.jobs.report.reported import CARD, REPORTED, Page, written
@@ -41,7 +41,7 @@ def nothing(_: object) -> None:
 
 
 def test_a_figure_that_raises_is_a_value_and_the_others_follow() -> None:
-    made = list(drawn(lambda: None, (broken, nothing, good)))
+    made = list(build_figures(lambda: None, (broken, nothing, good)))
     failed, follows = made
     assert isinstance(failed, FailedFigure)
     assert failed.name == "broken"
@@ -50,7 +50,7 @@ def test_a_figure_that_raises_is_a_value_and_the_others_follow() -> None:
 
 
 def test_data_that_no_figure_can_be_made_of_are_one_failure() -> None:
-    (failed,) = drawn(lambda: broken(None), (good, good))
+    (failed,) = build_figures(lambda: broken(None), (good, good))
     assert isinstance(failed, FailedFigure)
     assert failed.name == "figures"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from jobs.report.figures import drawn, write
-from jobs.report.lettering import LABEL, label, words
+from jobs.report.figures import draw_figure, write_figures
+from jobs.report.plot_marks import LABEL, legend_label, safe_text
 from runner.scorecard import Axis, Bars, Figure, Histogram, LineSeries, Panel, Points
 from tests.jobs.report.reported import FIGURES
 
@@ -30,7 +30,7 @@ def _panel(*marks: LineSeries, **axes: Axis) -> Panel:
 def test_every_figure_is_a_vector_and_a_raster_picture_with_content(
     tmp_path: Path,
 ) -> None:
-    write(FIGURES, tmp_path)
+    write_figures(FIGURES, tmp_path)
     assert sorted(_files(tmp_path)) == [
         *("criteria.png", "criteria.svg", "roc.png", "roc.svg")
     ]
@@ -64,7 +64,7 @@ def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) 
         check=True,
         timeout=60,
     )
-    write(FIGURES, tmp_path / "here")
+    write_figures(FIGURES, tmp_path / "here")
     assert _files(tmp_path / "there") == _files(tmp_path / "here")
 
 
@@ -91,7 +91,7 @@ def test_a_machine_without_a_place_for_fonts_is_not_told_of_it(tmp_path: Path) -
 
 
 def test_the_vector_picture_holds_no_date(tmp_path: Path) -> None:
-    write(FIGURES[:1], tmp_path)
+    write_figures(FIGURES[:1], tmp_path)
     text = (tmp_path / "roc.svg").read_text()
     assert "dc:date" not in text
     assert "<text" not in text
@@ -106,7 +106,7 @@ def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
             caption="",
             panels=(_panel(LineSeries(x=(0, 1), y=(0, value)), y=Axis(lo=0, hi=1)),),
         )
-        write([figure], tmp_path)
+        write_figures([figure], tmp_path)
         pictures.append(_files(tmp_path))
     assert pictures[0]["f.svg"] != pictures[1]["f.svg"]
     assert pictures[0]["f.png"] != pictures[1]["f.png"]
@@ -115,7 +115,7 @@ def test_a_change_of_one_number_changes_the_picture(tmp_path: Path) -> None:
 def test_faint_lines_are_thinner_than_the_one_that_counts() -> None:
     marks = (LineSeries(x=(0, 1), y=(0, 1), faint=True), LineSeries(x=(0, 1), y=(1, 1)))
     figure = Figure(name="f", title="", caption="", panels=(_panel(*marks),))
-    many, one = drawn(figure).axes[0].lines
+    many, one = draw_figure(figure).axes[0].lines
     assert many.get_linewidth() < one.get_linewidth()
     assert many.get_zorder() < one.get_zorder()
 
@@ -125,7 +125,7 @@ def test_square_panels_side_by_side_leave_no_room_above_them() -> None:
         marks=(LineSeries(x=(0, 1), y=(0, 1)),), x=Axis(), y=Axis(), square=True
     )
     pair = Figure(name="f", title="", caption="", panels=(square, square), columns=2)
-    width, height = drawn(pair).get_size_inches()
+    width, height = draw_figure(pair).get_size_inches()
     assert height < 0.6 * width
 
 
@@ -135,7 +135,9 @@ def test_counts_have_no_number_between_two() -> None:
         marks=(Bars(values=(0.5, 0.25)),), x=Axis(names=("a", "b")), y=Axis(lo=0)
     )
     figure = Figure(name="f", title="", caption="", panels=(bars, shares), columns=2)
-    counted, measured = (axes.get_yticks().tolist() for axes in drawn(figure).axes)
+    counted, measured = (
+        axes.get_yticks().tolist() for axes in draw_figure(figure).axes
+    )
     assert all(tick == round(tick) for tick in counted)
     assert any(tick != round(tick) for tick in measured)
 
@@ -147,18 +149,18 @@ def test_nothing_but_undefined_numbers_draws_an_empty_panel(tmp_path: Path) -> N
         caption="",
         panels=(_panel(LineSeries(x=(None,), y=(None,))),),
     )
-    write([figure], tmp_path)
+    write_figures([figure], tmp_path)
     assert len(_files(tmp_path)) == 2
 
 
 def test_letters_that_the_font_lacks_and_formulas_are_shown_not_run() -> None:
-    assert words("a\x1b[2Jb") == "a\ufffd[2Jb"
-    assert words("\u4e2d$x^2$") == "\ufffd$x^2$"
-    assert label("_hidden") == "hidden"
-    assert label("") is None
-    assert len(label("x" * 100) or "") == LABEL
+    assert safe_text("a\x1b[2Jb") == "a\ufffd[2Jb"
+    assert safe_text("\u4e2d$x^2$") == "\ufffd$x^2$"
+    assert legend_label("_hidden") == "hidden"
+    assert legend_label("") is None
+    assert len(legend_label("x" * 100) or "") == LABEL
     # models whose names begin alike stay two
-    assert {label("lab/" + "x" * 60 + end) for end in ("-8b", "-70b")} == {
+    assert {legend_label("lab/" + "x" * 60 + end) for end in ("-8b", "-70b")} == {
         "lab/xxxxxxxxxx\u2026xxxxxxxxxxxxxxxxxxxxxxxxxx-8b",
         "lab/xxxxxxxxxx\u2026xxxxxxxxxxxxxxxxxxxxxxxxx-70b",
     }
@@ -173,7 +175,7 @@ def test_text_that_looks_like_a_formula_draws_no_formula(tmp_path: Path) -> None
             _panel(LineSeries(x=(0,), y=(0,), label=r"$\frac{$"), x=Axis(label="$_$")),
         ),
     )
-    write([broken], tmp_path)
+    write_figures([broken], tmp_path)
     assert (tmp_path / "f.svg").stat().st_size > 1_000
 
 
@@ -194,5 +196,5 @@ def test_an_axis_that_ends_where_it_begins_is_drawn_with_room(tmp_path: Path) ->
     empty = Panel(marks=(Histogram(edges=(0, 1), counts=(0,)),), x=Axis(), y=counted)
     noted = Panel(marks=(Points(x=(1,), y=(0,), notes=("here",)),), x=place, y=counted)
     figure = Figure(name="f", title="f", caption="f", panels=(empty, noted))
-    write([figure], tmp_path)
+    write_figures([figure], tmp_path)
     assert len(_files(tmp_path)) == 2

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.report.costs import costs
-from jobs.report.markup import element
-from jobs.report.sections import notices
+from jobs.report.html import element
+from jobs.report.page import costs, notices
 from runner.scorecard import (
     Axis,
     Figure,

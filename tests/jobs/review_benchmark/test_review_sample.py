@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.coverage import coverage
 from jobs.review_benchmark.database.importing import Importing
 from jobs.review_benchmark.database.reading import Database
@@ -46,7 +46,7 @@ def truth() -> dict[str, TruthPaper]:
     """The studies that reviews include, by the name that each has in its review."""
     return {
         study.ref_id: study
-        for review in read_truth(SAMPLE / "truth", Noticed())
+        for review in read_truth(SAMPLE / "truth", InputFindings())
         for study in review.studies
     }
 

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.rows.cells import integer_of, number_of, shown, text_of
-from jobs.rows.row import Row
+from jobs.inputs.rows import InputRow, integer_of, number_of, quote, text_of
 from runner.errors import DatasetError
 
 
-def row(cell: Any) -> Row:
-    return Row(file="f.csv", line=7, fields={"x": cell})
+def row(cell: Any) -> InputRow:
+    return InputRow(file="f.csv", line=7, fields={"x": cell})
 
 
 @given(st.floats(allow_nan=False))
@@ -73,19 +72,19 @@ def test_a_label_is_0_or_1(cell: object) -> None:
 @pytest.mark.parametrize(
     ("ask", "cell", "said"),
     [
-        (Row.label, "2", "x is '2' (0 or 1 is expected)"),
-        (Row.label, "yes", "x is 'yes' (0 or 1 is expected)"),
-        (Row.label, None, "x is missing (fill it in or remove the row)"),
-        (Row.count, "-1", "x is -1 (a whole number from 0 is expected)"),
-        (Row.count, "1.5", "x is '1.5' (a whole number is expected)"),
-        (Row.probability, "1.01", "x is '1.01' (a probability from 0 to 1"),
-        (Row.probability, "inf", "x is 'inf' (a probability from 0 to 1"),
-        (Row.probability, "nan", "x is 'nan' (a number is expected)"),
-        (Row.text, "", "x is missing"),
-        (Row.texts, {}, "x is an object (a list of texts is expected)"),
-        (Row.texts, [None], "x holds an entry that is null (put the text in"),
-        (Row.numbers, ["a"], "x holds a value that is 'a' (a number is expected)"),
-        (Row.numbers, 3, "x is a number (a list is expected)"),
+        (InputRow.label, "2", "x is '2' (0 or 1 is expected)"),
+        (InputRow.label, "yes", "x is 'yes' (0 or 1 is expected)"),
+        (InputRow.label, None, "x is missing (fill it in or remove the row)"),
+        (InputRow.count, "-1", "x is -1 (a whole number from 0 is expected)"),
+        (InputRow.count, "1.5", "x is '1.5' (a whole number is expected)"),
+        (InputRow.probability, "1.01", "x is '1.01' (a probability from 0 to 1"),
+        (InputRow.probability, "inf", "x is 'inf' (a probability from 0 to 1"),
+        (InputRow.probability, "nan", "x is 'nan' (a number is expected)"),
+        (InputRow.text, "", "x is missing"),
+        (InputRow.texts, {}, "x is an object (a list of texts is expected)"),
+        (InputRow.texts, [None], "x holds an entry that is null (put the text in"),
+        (InputRow.numbers, ["a"], "x holds a value that is 'a' (a number is expected)"),
+        (InputRow.numbers, 3, "x is a number (a list is expected)"),
     ],
 )
 def test_a_complaint_names_file_line_column_and_the_way_out(
@@ -111,4 +110,4 @@ def test_lists_are_joined_in_csv_and_lists_in_json() -> None:
 
 
 def test_long_cells_are_cut_where_they_are_quoted() -> None:
-    assert len(shown("x" * 100)) == 40
+    assert len(quote("x" * 100)) == 40

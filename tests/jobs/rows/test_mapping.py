@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.rows.mapping import (
+from jobs.inputs.column_map import (
     SHOWN_NAMES,
     column_map,
     found_words,
@@ -13,7 +13,7 @@ from jobs.rows.mapping import (
     missing_column,
     nearest,
     pairs_within,
-    renamed,
+    rename_keys,
 )
 from runner.errors import UsageError
 
@@ -84,5 +84,5 @@ def test_long_and_hostile_names_stay_short() -> None:
 def test_keys_are_renamed_at_every_depth() -> None:
     value = {"a": [{"b": 1}, {"a": {"b": 2}}]}
     assert list(keys_of(value)) == ["a", "b"]
-    assert renamed(value, {"b": "c"}) == {"a": [{"c": 1}, {"a": {"c": 2}}]}
-    assert renamed(value, {}) is value
+    assert rename_keys(value, {"b": "c"}) == {"a": [{"c": 1}, {"a": {"c": 2}}]}
+    assert rename_keys(value, {}) is value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.screening.corpus import Exclusion
 from jobs.screening.judgement import REASON_CODES
 from jobs.screening.reasons import RULES, code_of, coded, read_reason_map
@@ -47,7 +47,7 @@ def test_a_given_code_wins_over_the_mapping_and_that_over_the_rules(
 ) -> None:
     path = tmp_path / "map.csv"
     path.write_text("reason,reason_code\nWrong  Patients,date\n")
-    own = read_reason_map(path, Noticed())
+    own = read_reason_map(path, InputFindings())
     assert own == {"wrong patients": "date"}
     given = [
         Exclusion(review="r", paper="1", reason="wrong patients"),
@@ -70,7 +70,7 @@ def test_a_mapping_that_is_off_is_refused(rows: str, told: str, tmp_path: Path) 
     path = tmp_path / "map.csv"
     path.write_text(f"reason,reason_code\n{rows}")
     with pytest.raises(DatasetError, match=told):
-        read_reason_map(path, Noticed())
+        read_reason_map(path, InputFindings())
 
 
 WRITTEN = {

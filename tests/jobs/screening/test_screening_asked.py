@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
 from jobs.screening.asking.lexical import is_title_alone
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.screen import parse_screen
@@ -23,7 +23,7 @@ RECORDS = 40
 def said(prompt: str) -> str | int:
     """Criteria for one review and none for the other; of its records, by their titles,
     some are surely excluded, some unreadable, some fail, and the rest is unsure."""
-    found = dict(blocks(prompt))
+    found = dict(read_blocks(prompt))
     if not found:  # what is asked again
         return "Nobody."
     if "paper" not in found:
@@ -84,7 +84,7 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
     ]
     # what cannot be read is asked a second time, as part of its task
     titles = [
-        prompt for prompt in asked if is_title_alone(dict(blocks(prompt))["paper"])
+        prompt for prompt in asked if is_title_alone(dict(read_blocks(prompt))["paper"])
     ]
     assert len(titles) == 4 * RECORDS
     assert endpoint.asked.count(titles[0]) == 4

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.source.cleaning import cleaned
+from jobs.inputs.documents import cleaned_document
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from jobs.source.cleaning import cleaned
     ],
 )
 def test_what_typesetting_added_is_taken_away(raw: str, text: str) -> None:
-    assert cleaned("a.txt", [raw]).text == text
+    assert cleaned_document("a.txt", [raw]).text == text
 
 
 def test_lines_that_pages_repeat_at_an_edge_are_left_out_and_others_stay() -> None:
@@ -34,18 +34,18 @@ def test_lines_that_pages_repeat_at_an_edge_are_left_out_and_others_stay() -> No
         for n, word in enumerate(("one", "two", "three", "four"), start=1)
     ]
     pages[1] = pages[1].replace("Same words", "Other words")
-    found = cleaned("a.txt", pages).text
+    found = cleaned_document("a.txt", pages).text
     assert "A title" not in found
     assert "of 4" not in found
     assert found.count("more") == found.count("end") == 4
     assert "Other words" in found
     assert "Same words" not in found
     # two pages are too few to tell a running title from text
-    assert cleaned("a.txt", pages[:2]).text.count("A title") == 2
+    assert cleaned_document("a.txt", pages[:2]).text.count("A title") == 2
 
 
 def test_a_word_that_a_page_break_parts_stands_on_the_first_page() -> None:
-    found = cleaned("a.txt", ["The trial was ran-", "domised. Then it ended."])
+    found = cleaned_document("a.txt", ["The trial was ran-", "domised. Then it ended."])
     assert found.text == "The trial was randomised\n. Then it ended."
     assert found.page(found.text.index("randomised")) == 1
     assert found.page(found.text.index("Then")) == 2
@@ -54,12 +54,12 @@ def test_a_word_that_a_page_break_parts_stands_on_the_first_page() -> None:
 @pytest.mark.parametrize("piece", ["a-\n", "a", "a-  ", ". ", "\n \t", "A-B"])
 def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
     # one that does would not end within the time that any test has
-    assert cleaned("a.txt", [piece * 200_000]).starts == (0,)
+    assert cleaned_document("a.txt", [piece * 200_000]).starts == (0,)
 
 
 @given(st.lists(st.text(alphabet="abC1 .-\n\r\x02\f\u00ad", max_size=40), min_size=1))
 def test_every_page_begins_inside_the_text_and_cleaning_ends(pages: list[str]) -> None:
-    found = cleaned("a.txt", pages)
+    found = cleaned_document("a.txt", pages)
     assert len(found.starts) == len(pages)
     assert list(found.starts) == sorted(found.starts)
     assert found.starts[-1] <= len(found.text)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.comparison.matching import Drawing, furthest, matches
-from jobs.comparison.record import as_json
+from jobs.comparison.models import ComparisonOptions, compare_models, largest_gaps
+from jobs.comparison.rendering import as_json
 from store.events import Entry, Event
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.store.logs import COURSE, written
@@ -41,9 +41,9 @@ def test_what_the_command_prints_is_read(tmp_path: Path) -> None:
     ratio = pooled({f"p{n}": (n, n + 1.0) for n in range(30)})
     a = side({"score": low, "none": means({}), "r": ratio, "a": low})
     b = side({"score": high, "none": means({}), "r": ratio})
-    made = matches([(a, b)], (), Drawing(b=50))
-    listed = [furthest(match, "score", 3) for match in made]
-    printed = as_json(made, None, Drawing(b=50), listed)
+    made = compare_models([(a, b)], (), ComparisonOptions(b=50))
+    listed = [largest_gaps(match, "score", 3) for match in made]
+    printed = as_json(made, None, ComparisonOptions(b=50), listed)
     child = FakeChild([{"job": "j", "notes": ["n"], **printed}])
     found = compared(runs(tmp_path), child).compared
     (read,) = found.pairs

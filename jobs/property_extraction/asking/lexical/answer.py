@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
 from jobs.property_extraction.asking.lexical.names import chosen, verified
 from jobs.property_extraction.asking.lexical.quotes import requoted
 from jobs.property_extraction.asking.lexical.values import extracted
@@ -21,7 +21,7 @@ from runner.messages import ChatRequest
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt, by what it shows."""
     asked = "".join(each.text for each in request.messages if each.role == "user")
-    told = dict(blocks(asked))
+    told = dict(read_blocks(asked))
     answer = next(answer for name, answer in _ANSWERS.items() if name in told)
     return json.dumps(answer(told), ensure_ascii=False)
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jobs.lexical import tokens
 from jobs.property_extraction.asking.lexical.sentences import (
     Sentence,
     quoted,
     sentences,
 )
-from jobs.tokens import tokens
 
 
 def requoted(text: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from jobs.bm25 import Bm25
+from jobs.lexical import Bm25
 from jobs.property_extraction.asking.lexical.sentences import quoted, sentences
 from jobs.property_extraction.parsing.extraction import OTHER
 from jobs.property_extraction.parsing.units import UNITS

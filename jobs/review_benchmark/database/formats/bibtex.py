@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from jobs.inputs.files import lines
 from jobs.review_benchmark.database.formats.entry import Cells, entry_of
 from jobs.review_benchmark.database.paper import BadEntry, Entry
-from jobs.rows.files import lines
 from runner.errors import DatasetError
 
 _BEGINS = re.compile(r"\s*@\s*(\w+)\s*[{(]")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from jobs.inputs.rows import InputCell, integer_of, quote, text_of
 from jobs.review_benchmark.database.merging import NORMAL
 from jobs.review_benchmark.database.paper import BadEntry, Entry
 from jobs.review_benchmark.matching.normal import pmid_of
-from jobs.rows.cells import Cell, integer_of, shown, text_of
 
-Cells: TypeAlias = Mapping[str, Cell]
+Cells: TypeAlias = Mapping[str, InputCell]
 """By the names of the fields; what is absent, None or blank is not given."""
 
 NAMES: Final = (
@@ -71,7 +71,7 @@ def _identifier(name: str, cells: Cells) -> str:
     return str(cell) if isinstance(cell, float) else _text(name, cells)
 
 
-def _year(cell: Cell) -> int | None:
+def _year(cell: InputCell) -> int | None:
     if isinstance(cell, str):
         cell = cell.strip()
     if cell is None or cell == "":
@@ -81,11 +81,11 @@ def _year(cell: Cell) -> int | None:
     except ValueError as error:
         raise ValueError(f"year {error}") from error
     if not 0 < year <= LAST_YEAR:
-        raise ValueError(f"year is {shown(cell)} (four digits are expected)")
+        raise ValueError(f"year is {quote(cell)} (four digits are expected)")
     return year
 
 
-def _authors(cell: Cell) -> tuple[str, ...]:
+def _authors(cell: InputCell) -> tuple[str, ...]:
     """A list of names, or names parted by semicolons."""
     names = cell.split(";") if isinstance(cell, str) else cell or []
     if isinstance(names, list) and all(isinstance(name, str) for name in names):

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from jobs.json_lines import kind_of
+from jobs.inputs.files import lines, read_json
+from jobs.inputs.rows import kind_of
 from jobs.review_benchmark.database.formats.entry import entry_of
 from jobs.review_benchmark.database.paper import BadEntry, Entry
 from jobs.review_benchmark.inputs.results import EXCLUDED, INCLUDED
-from jobs.rows.files import lines, read_json
 from runner.errors import DatasetError
 
 _LISTS = (("papers",), INCLUDED, EXCLUDED)

@@ -12,16 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import cast
-from xml.etree.ElementTree import (
-    Element,
-    ParseError,
-    XMLPullParser,
-)
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
+from jobs.inputs.files import chunks
 from jobs.review_benchmark.database.formats.article import article, book
 from jobs.review_benchmark.database.formats.entry import Cells, entry_of
 from jobs.review_benchmark.database.paper import Deleted, Found
-from jobs.rows.files import chunks
 from runner.errors import DatasetError
 
 ROOTS = frozenset({"PubmedArticleSet", "PubmedBookArticleSet"})

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jobs.inputs.files import lines
 from jobs.review_benchmark.database.formats.entry import Cells, entry_of
 from jobs.review_benchmark.database.paper import BadEntry, Entry
-from jobs.rows.files import lines
 from runner.errors import DatasetError
 
 _PMID = re.compile(r"(?:pmid:?\s*)?([0-9]{1,8})", re.IGNORECASE)

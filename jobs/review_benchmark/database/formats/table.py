@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from jobs.counted import counted
+from jobs.inputs.files import header_of, records
 from jobs.review_benchmark.database.formats.entry import NAMES, entry_of
 from jobs.review_benchmark.database.paper import BadEntry, Entry
-from jobs.rows.files import header_of, records
+from jobs.text import plural
 from runner.errors import DatasetError, UsageError
 
 ALIASES: Final[Mapping[str, str]] = {
@@ -75,7 +75,7 @@ def read_table(
         )
     for number, (_, _, cells) in enumerate(rows, start=1):
         if len(cells) != len(columns):
-            fields = counted(len(cells), "field")
+            fields = plural(len(cells), "field")
             reason = (
                 f"{fields} where the header has {len(columns)} "
                 "(quote a field that holds a delimiter, complete what is short)"

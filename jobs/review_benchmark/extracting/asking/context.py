@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from jobs.inputs.documents import TextSpan
 from jobs.review_benchmark.extracting.cutting.sections import Section, Sections
-from jobs.source.document import Span
 
 _places: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
 
@@ -21,9 +21,11 @@ def carrying(spans: Sections) -> str:
     return msgspec.json.encode(places).decode()
 
 
-def carried(context: str | None) -> dict[Section, Span]:
+def carried(context: str | None) -> dict[Section, TextSpan]:
     """The sections in a context; raise `KeyError` where there are none."""
     if context is None:
         raise KeyError("context")
     places = _places.decode(context)
-    return {name: Span(start=start, end=end) for name, (start, end) in places.items()}
+    return {
+        name: TextSpan(start=start, end=end) for name, (start, end) in places.items()
+    }

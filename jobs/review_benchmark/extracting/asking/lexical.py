@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
+from jobs.inputs.documents import Document
 from jobs.review_benchmark.extracting.cutting.entries import (
     PUBLICATION,
     entries,
     study_name,
 )
-from jobs.source.document import Document
 from runner.messages import ChatRequest
 
 _CITATION: Final = re.compile(
@@ -58,12 +58,12 @@ _SHOWN: Final = frozenset({"wanted", "head", "references"})
 
 def is_asked(request: ChatRequest) -> bool:
     """Whether a prompt is one of an extraction."""
-    return not _SHOWN.isdisjoint(name for name, _ in blocks(_asked(request)))
+    return not _SHOWN.isdisjoint(name for name, _ in read_blocks(_asked(request)))
 
 
 def baseline(request: ChatRequest) -> str:
     """The reply to a prompt, by what it shows."""
-    told = dict(blocks(_asked(request)))
+    told = dict(read_blocks(_asked(request)))
     answer: dict[str, Any]
     if "wanted" in told:
         answer = {"places": list(_places(told["wanted"], told.get("lines", "")))}

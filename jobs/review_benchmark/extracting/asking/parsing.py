@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from jobs.json_scan import wellformed
-from jobs.replies import first_with, nothing, text_in
+from jobs.replies import first_object_with, parse_failure, reply_content, wellformed
 from jobs.review_benchmark.extracting.asking.answers import (
     Meta,
     Places,
@@ -87,11 +86,11 @@ def parse_references(reply: Reply) -> References | ParseFailure:
 
 
 def _object(reply: Reply, name: str, reason: str) -> dict[str, Any] | ParseFailure:
-    text = text_in(reply)
+    text = reply_content(reply)
     if isinstance(text, ParseFailure):
         return text
-    found = first_with(name, text)
-    return nothing(reply, reason) if found is None else found
+    found = first_object_with(name, text)
+    return parse_failure(reply, reason) if found is None else found
 
 
 def _reference(value: Mapping[str, Any]) -> Reference:

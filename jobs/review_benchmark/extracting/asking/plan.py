@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from jobs.lengths import is_longer
+from jobs.chat import is_longer_than
+from jobs.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.asking.keys import DIGEST
 from jobs.review_benchmark.extracting.asking import request as asking
 from jobs.review_benchmark.extracting.asking.answers import Places
@@ -18,7 +19,6 @@ from jobs.review_benchmark.extracting.asking.context import carrying
 from jobs.review_benchmark.extracting.cutting.entries import chunks, entries
 from jobs.review_benchmark.extracting.cutting.sections import Section, Sections, lines
 from jobs.review_benchmark.extracting.extract import Extract
-from jobs.source.document import Document, Span
 from runner.job import Answer, TaskSpec
 from runner.messages import ChatRequest
 
@@ -51,7 +51,7 @@ def reaches(extract: Extract) -> frozenset[str]:
     return frozenset(found)
 
 
-def sections_of(extract: Extract, parsed: object) -> dict[Section, Span]:
+def sections_of(extract: Extract, parsed: object) -> dict[Section, TextSpan]:
     """All sections: those with headings, and those that a reply has found."""
     found = dict(extract.sections)
     if not isinstance(parsed, Places):
@@ -63,7 +63,7 @@ def sections_of(extract: Extract, parsed: object) -> dict[Section, Span]:
     return found
 
 
-def _placed(document: Document, begin: int, end: int | None) -> Span | None:
+def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
     """What stands after one numbered line and before another."""
     known = list(lines(document))
     if not 1 <= begin <= len(known) or (end is not None and end <= begin):
@@ -73,7 +73,7 @@ def _placed(document: Document, begin: int, end: int | None) -> Span | None:
         if end is not None and end <= len(known)
         else len(document.text)
     )
-    span = Span(start=known[begin - 1].span.end, end=stop)
+    span = TextSpan(start=known[begin - 1].span.end, end=stop)
     return span if document.piece(span) else None
 
 
@@ -97,7 +97,7 @@ def _readings(extract: Extract, spans: Sections) -> Iterator[TaskSpec]:
         )
     if extract.settings.with_excluded:
         for span in _chunks(extract, spans, "excluded"):
-            chunk: dict[Section, Span] = {"excluded": span}
+            chunk: dict[Section, TextSpan] = {"excluded": span}
             if "reasons" in spans:
                 chunk["reasons"] = spans["reasons"]
             yield TaskSpec(
@@ -108,14 +108,14 @@ def _readings(extract: Extract, spans: Sections) -> Iterator[TaskSpec]:
             )
 
 
-def _chunks(extract: Extract, spans: Sections, name: Section) -> tuple[Span, ...]:
+def _chunks(extract: Extract, spans: Sections, name: Section) -> tuple[TextSpan, ...]:
     if name not in spans:
         return ()
     found = entries(extract.document, spans[name])
     return chunks(extract.document, found, extract.settings.chunk_references)
 
 
-def _key(document: Document, span: Span) -> str:
+def _key(document: Document, span: TextSpan) -> str:
     """The key of a chunk: by its words, so that another cut makes other tasks.
 
     They are the same in PDF and text, whose lines and pages differ.
@@ -125,5 +125,5 @@ def _key(document: Document, span: Span) -> str:
 
 
 def _skip(extract: Extract, asked: ChatRequest) -> str | None:
-    is_long = is_longer(asked, extract.settings.max_prompt_tokens)
+    is_long = is_longer_than(asked, extract.settings.max_prompt_tokens)
     return "too_long" if is_long else None

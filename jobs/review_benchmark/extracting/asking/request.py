@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from jobs.chat import chat
-from jobs.marks import block
+from jobs.chat import chat_request, data_block
+from jobs.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.extracting.asking import schemas
 from jobs.review_benchmark.extracting.asking.context import carried
 from jobs.review_benchmark.extracting.cutting.sections import (
@@ -16,7 +16,6 @@ from jobs.review_benchmark.extracting.cutting.sections import (
     lines,
 )
 from jobs.review_benchmark.extracting.extract import Extract
-from jobs.source.document import Document, Span
 from runner.job import Task
 from runner.messages import ChatRequest, Schema
 
@@ -57,14 +56,14 @@ def places(extract: Extract) -> ChatRequest:
 def meta(extract: Extract, spans: Sections) -> ChatRequest:
     """What does the review say of itself?"""
     document = extract.document
-    head = document.piece(Span(start=0, end=HEAD))
+    head = document.piece(TextSpan(start=0, end=HEAD))
     shown = {"head": head}
     for name in META:
         shown[name] = _piece(document, spans, name)
     return _chat(extract, "x.meta", shown, schemas.META)
 
 
-def references(extract: Extract, span: Span) -> ChatRequest:
+def references(extract: Extract, span: TextSpan) -> ChatRequest:
     """Which references does a chunk of the list hold?"""
     shown = {"references": extract.document.piece(span)}
     return _chat(extract, "x.refs", shown, schemas.REFERENCES)
@@ -97,6 +96,8 @@ def _chat(
     extract: Extract, prompt: str, shown: Mapping[str, str], schema: Schema
 ) -> ChatRequest:
     """A request that shows texts, each between marks; empty ones are left out."""
-    blocks = {name: block(name, text) if text else "" for name, text in shown.items()}
+    blocks = {
+        name: data_block(name, text) if text else "" for name, text in shown.items()
+    }
     messages, settings = extract.prompts.messages(prompt, **blocks), extract.settings
-    return chat(settings, messages, schema, max_tokens=settings.extract_tokens)
+    return chat_request(settings, messages, schema, max_tokens=settings.extract_tokens)

@@ -9,7 +9,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from jobs.source.document import Document, Span
+from jobs.inputs.documents import Document, TextSpan
 
 LEAST: Final = 0.90
 """Partial ratio of rapidfuzz from which a text that is not verbatim stands there."""
@@ -27,7 +27,7 @@ _FULL: Final = 100.0
 class Ground:
     """Where a text stands."""
 
-    span: Span  #: in the document
+    span: TextSpan  #: in the document
     ratio: float  #: 1.0: word by word
 
 
@@ -37,7 +37,7 @@ class Grounds:
 
     normal: str = field(repr=False)
     starts: tuple[int, ...] = field(repr=False)  #: of each word in `normal`
-    words: tuple[Span, ...] = field(repr=False)  #: of each word in the document
+    words: tuple[TextSpan, ...] = field(repr=False)  #: of each word in the document
 
     @classmethod
     def of(cls, document: Document) -> Grounds:
@@ -47,13 +47,13 @@ class Grounds:
         for match in _WORD.finditer(document.text):
             word = match.group().lower()
             starts.append(at)
-            words.append(Span(start=match.start(), end=match.end()))
+            words.append(TextSpan(start=match.start(), end=match.end()))
             kept.append(word)
             at += len(word) + 1
         normal = f" {' '.join(kept)} "
         return cls(normal=normal, starts=tuple(starts), words=tuple(words))
 
-    def find(self, text: str, within: Span) -> Ground | None:
+    def find(self, text: str, within: TextSpan) -> Ground | None:
         """Where *text* stands in a span of the document, if it does.
 
         Word by word, or the part that is most alike, from 0.90 on. A text without a
@@ -81,16 +81,16 @@ class Grounds:
         span = self._span(begin + found.dest_start, begin + found.dest_end)
         return Ground(span=span, ratio=found.score / _FULL)
 
-    def _span(self, begin: int, end: int) -> Span:
+    def _span(self, begin: int, end: int) -> TextSpan:
         """From the normal form back to the document."""
         first = bisect_right(self.starts, begin) - 1
         last = bisect_right(self.starts, max(end - 1, begin)) - 1
-        return Span(start=self.words[first].start, end=self.words[last].end)
+        return TextSpan(start=self.words[first].start, end=self.words[last].end)
 
 
-def _start(span: Span) -> int:
+def _start(span: TextSpan) -> int:
     return span.start
 
 
-def _end(span: Span) -> int:
+def _end(span: TextSpan) -> int:
     return span.end

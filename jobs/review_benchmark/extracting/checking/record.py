@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jobs.inputs.documents import Document
 from jobs.review_benchmark.extracting.asking.answers import Meta
 from jobs.review_benchmark.extracting.checking.flags import Flag
 from jobs.review_benchmark.extracting.checking.grounds import Ground, Grounds
 from jobs.review_benchmark.extracting.checking.identifiers import FIRST_YEAR
 from jobs.review_benchmark.extracting.cutting.sections import Sections
 from jobs.review_benchmark.review import Pico
-from jobs.source.document import Document
 
 HEAD: Final = 20_000
 """Characters that hold the citation and the abstract."""

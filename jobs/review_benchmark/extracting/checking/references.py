@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from jobs.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.extracting.asking.answers import Reference
 from jobs.review_benchmark.extracting.checking.flags import Code, Flag
 from jobs.review_benchmark.extracting.checking.grounds import Ground, Grounds
@@ -18,7 +19,6 @@ from jobs.review_benchmark.extracting.checking.identifiers import (
 from jobs.review_benchmark.extracting.cutting.entries import study_name
 from jobs.review_benchmark.matching.normal import Normal, pmid_of
 from jobs.review_benchmark.review import TruthPaper
-from jobs.source.document import Document, Span
 
 _SHOWN: Final = 80
 """Characters of an entry that a flag shows."""
@@ -29,7 +29,9 @@ class Kept:
     """A reference that stands in the text."""
 
     paper: TruthPaper
-    span: Span  #: of its quote; of its title, where the quote takes in other entries
+    span: (
+        TextSpan  #: of its quote; of its title, where the quote takes in other entries
+    )
     page: int
     quote: str  #: as the text has it
     ratio: float  #: the lower of quote and title; 1.0: word by word
@@ -64,9 +66,9 @@ class Checker:
 
     def check(
         self,
-        chunks: Iterable[tuple[Span, Sequence[Reference]]],
-        found: Sequence[Span],
-        reasons: Span | None = None,
+        chunks: Iterable[tuple[TextSpan, Sequence[Reference]]],
+        found: Sequence[TextSpan],
+        reasons: TextSpan | None = None,
     ) -> Checked:
         """What of the references stays.
 
@@ -106,8 +108,8 @@ class Checker:
         self,
         reference: Reference,
         quote: Ground | None,
-        found: Sequence[Span],
-        reasons: Span | None,
+        found: Sequence[TextSpan],
+        reasons: TextSpan | None,
     ) -> tuple[Kept, list[Flag]] | Flag:
         if quote is None:
             return Flag(
@@ -144,9 +146,9 @@ class Checker:
         )
         return kept, flags
 
-    def _named(self, found: Sequence[Span]) -> Mapping[str, Sequence[Span]]:
+    def _named(self, found: Sequence[TextSpan]) -> Mapping[str, Sequence[TextSpan]]:
         """The entries of each study that has a heading."""
-        named: dict[str, list[Span]] = {}
+        named: dict[str, list[TextSpan]] = {}
         for entry in found:
             if name := study_name(self.document.piece(entry)):
                 named.setdefault(name, []).append(entry)
@@ -155,8 +157,8 @@ class Checker:
     def _quote(
         self,
         reference: Reference,
-        span: Span,
-        named: Mapping[str, Sequence[Span]],
+        span: TextSpan,
+        named: Mapping[str, Sequence[TextSpan]],
         before: int,
     ) -> Ground | None:
         """Where a quote stands: under its study's name, else anywhere in its chunk.
@@ -170,7 +172,7 @@ class Checker:
         return next(filter(None, places), None)
 
     def _reason(
-        self, reference: Reference, reasons: Span | None, flags: list[Flag]
+        self, reference: Reference, reasons: TextSpan | None, flags: list[Flag]
     ) -> str:
         if not reference.reason:
             return ""
@@ -181,7 +183,9 @@ class Checker:
         )
         return ""
 
-    def _unread(self, kept: Sequence[Kept], found: Sequence[Span]) -> Iterator[Flag]:
+    def _unread(
+        self, kept: Sequence[Kept], found: Sequence[TextSpan]
+    ) -> Iterator[Flag]:
         """Entries of the list that nothing was kept of."""
         for span in found:
             if not any(own.span.overlaps(span) for own in kept):
@@ -190,12 +194,12 @@ class Checker:
                 yield Flag(code="unread", where=first[:_SHOWN], detail=f"page {page}")
 
 
-def _around(quote: Span, found: Sequence[Span]) -> Span:
+def _around(quote: TextSpan, found: Sequence[TextSpan]) -> TextSpan:
     """The entries that a quote stands in, from border to border."""
     own = [span for span in found if span.overlaps(quote)]
     if not own:
         return quote
-    return Span(start=own[0].start, end=own[-1].end)
+    return TextSpan(start=own[0].start, end=own[-1].end)
 
 
 def _paper(
@@ -230,7 +234,7 @@ def _paper(
     return paper, flags
 
 
-def _merged(kept: Sequence[Kept], found: Sequence[Span]) -> list[Kept]:
+def _merged(kept: Sequence[Kept], found: Sequence[TextSpan]) -> list[Kept]:
     """Each paper of an entry once: by PMID, by DOI, by title.
 
     First values win, and blanks are filled. Papers whose PMIDs or years differ are two,

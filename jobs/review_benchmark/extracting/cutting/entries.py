@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from jobs.source.document import Document, Span
+from jobs.inputs.documents import Document, TextSpan
 
 OVERLAP: Final = 2
 """Entries that a chunk shares with the one before it."""
@@ -42,7 +42,7 @@ PUBLICATION: Final = re.compile(
 line before has come to its end; a list of authors goes on over lines too."""
 
 
-def entries(document: Document, span: Span) -> tuple[Span, ...]:
+def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
     """The entries of a list of references, in order; at least one."""
     for border in BORDERS:
         is_study = border in STUDIES
@@ -52,12 +52,12 @@ def entries(document: Document, span: Span) -> tuple[Span, ...]:
         ]
         if found and not is_study:
             # what stands before the first border is an entry too
-            before = Span(start=span.start, end=found[0])
+            before = TextSpan(start=span.start, end=found[0])
             found[:0] = [span.start] if document.piece(before) else []
         if len(found) > 1 or (found and is_study):
             ends = (*found[1:], span.end)
             return tuple(
-                Span(start=start, end=end)
+                TextSpan(start=start, end=end)
                 for start, end in zip(found, ends, strict=True)
             )
     return (span,)
@@ -69,7 +69,9 @@ def study_name(entry: str) -> str:
     return next((head["id"].strip() for head in heads if head), "")
 
 
-def chunks(document: Document, found: tuple[Span, ...], size: int) -> tuple[Span, ...]:
+def chunks(
+    document: Document, found: tuple[TextSpan, ...], size: int
+) -> tuple[TextSpan, ...]:
     """Spans of about *size* publications that end at the borders of entries.
 
     Each but the first begins with the last entries of the one before.
@@ -82,11 +84,11 @@ def chunks(document: Document, found: tuple[Span, ...], size: int) -> tuple[Span
         while end < len(found) and (end == begin or held < size):
             held += _publications(document, found[end])
             end += 1
-        made.append(Span(start=found[begin].start, end=found[end - 1].end))
+        made.append(TextSpan(start=found[begin].start, end=found[end - 1].end))
         begin = max(end - OVERLAP, begin + 1)
     return tuple(made)
 
 
-def _publications(document: Document, entry: Span) -> int:
+def _publications(document: Document, entry: TextSpan) -> int:
     """How many publications an entry seems to have; at least one."""
     return max(1, len(PUBLICATION.findall(document.text, entry.start, entry.end)))

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from jobs.source.document import Document, Span
+from jobs.inputs.documents import Document, TextSpan
 
 Section: TypeAlias = Literal[
     "objectives", "criteria", "conclusions", "included", "excluded", "reasons"
 ]
-Sections: TypeAlias = Mapping[Section, Span]
+Sections: TypeAlias = Mapping[Section, TextSpan]
 
 NEEDED: Final[tuple[Section, ...]] = (
     "objectives",
@@ -100,19 +100,19 @@ class Line:
     """A line of a document."""
 
     text: str  #: without outer blanks
-    span: Span  #: with its line break
+    span: TextSpan  #: with its line break
 
 
 def lines(document: Document) -> Iterator[Line]:
     """The lines of a document, blank ones included."""
     at = 0
     for raw in document.text.splitlines(keepends=True):
-        span = Span(start=at, end=at + len(raw))
+        span = TextSpan(start=at, end=at + len(raw))
         yield Line(text=raw.strip(), span=span)
         at = span.end
 
 
-def sections(document: Document) -> dict[Section, Span]:
+def sections(document: Document) -> dict[Section, TextSpan]:
     """Where each section stands; one without a heading is left out.
 
     A heading may come several times: in the abstract, in the contents, and where the
@@ -123,7 +123,7 @@ def sections(document: Document) -> dict[Section, Span]:
         for line in lines(document)
         if (key := _key(line.text)) in _KNOWN
     ]
-    found: dict[Section, Span] = {}
+    found: dict[Section, TextSpan] = {}
     for name, titles in _STARTS.items():
         starts = set(map(_letters, titles))
         inner = set(map(_letters, _INNER.get(name, ())))
@@ -136,7 +136,7 @@ def sections(document: Document) -> dict[Section, Span]:
                 if other not in inner
             )
             end = next(later, len(document.text))
-            span = Span(start=own.end, end=end)
+            span = TextSpan(start=own.end, end=end)
             if document.piece(span) and len(span) > len(found.get(name, ())):
                 found[name] = span
     return found

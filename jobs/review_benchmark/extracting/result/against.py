@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.metrics import Counts, prf, ratio, string_ratio
+from jobs.metrics import MatchCounts, prf, ratio, string_ratio
 from jobs.review_benchmark.extracting.result.extraction import Extraction
 from jobs.review_benchmark.matching.listed import Listed
 from jobs.review_benchmark.matching.match import Rules, matched, wanted
@@ -48,14 +48,14 @@ def against_metrics(own: Extraction, truth: Review, rules: Rules) -> Iterator[Me
     hits, n = len(pairs), len(truth.studies)
     yield Metric(
         path="studies.recall",
-        value=prf(Counts(tp=hits, fp=0, fn=n - hits)).recall,
+        value=prf(MatchCounts(tp=hits, fp=0, fn=n - hits)).recall,
         n=n,
         definition="recall@1(truth papers that were extracted; matching as a run's)",
     )
     missed = sum(hit is None for hit in found(papers, truth.studies, rules))
     yield Metric(
         path="studies.precision",
-        value=prf(Counts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
+        value=prf(MatchCounts(tp=len(papers) - missed, fp=missed, fn=0)).precision,
         n=len(papers),
         definition="precision@1(extracted papers that match a truth paper)",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from jobs.inputs.documents import TextSpan
 from jobs.review_benchmark.extracting.asking import parsing
 from jobs.review_benchmark.extracting.asking.answers import Meta, Reference, References
 from jobs.review_benchmark.extracting.asking.context import carried
@@ -24,7 +25,6 @@ from jobs.review_benchmark.extracting.cutting.entries import entries
 from jobs.review_benchmark.extracting.cutting.sections import NEEDED, Section, Sections
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.review import Review
-from jobs.source.document import Span
 from runner.job import Answer, TaskSpec
 from runner.messages import ParseFailure
 
@@ -64,10 +64,10 @@ class Extraction:
 class _Gathered:
     """The answers of one model, read."""
 
-    spans: dict[Section, Span] = field(default_factory=dict)
+    spans: dict[Section, TextSpan] = field(default_factory=dict)
     meta: Meta | None = None
-    included: list[tuple[Span, Sequence[Reference]]] = field(default_factory=list)
-    excluded: list[tuple[Span, Sequence[Reference]]] = field(default_factory=list)
+    included: list[tuple[TextSpan, Sequence[Reference]]] = field(default_factory=list)
+    excluded: list[tuple[TextSpan, Sequence[Reference]]] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
     placed: tuple[Section, ...] = ()
     missing: int = 0
@@ -183,7 +183,7 @@ def _no_answer(answer: Answer, reason: str, read: _Gathered) -> None:
     read.flags.append(Flag(code="no_answer", where=where, detail=reason))
 
 
-def _entries(extract: Extract, spans: Sections, name: Section) -> tuple[Span, ...]:
+def _entries(extract: Extract, spans: Sections, name: Section) -> tuple[TextSpan, ...]:
     """The entries of a list that the settings ask for."""
     if name not in spans or (name == "excluded" and not extract.settings.with_excluded):
         return ()

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from jobs.counted import counted
 from jobs.metrics import ratio
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
@@ -18,7 +17,7 @@ from jobs.review_benchmark.extracting.result.summary import extraction_text
 from jobs.review_benchmark.identity import MATCHING
 from jobs.review_benchmark.measures import EXTRACTION
 from jobs.review_benchmark.settings import INPUTS
-from jobs.slugs import slugs
+from jobs.text import plural, slugs
 from runner.job import Answer, Answers
 from runner.scorecard import Finding, Metric, Scorecard
 
@@ -149,7 +148,7 @@ def _failure(own: Extraction, extract: Extract) -> str:
         case "needs review":
             return (
                 f"{extract.document.name}: cochrane_{name}.json was not written, since "
-                f"{counted(len(own.flags), 'thing')} should be looked at "
+                f"{plural(len(own.flags), 'thing')} should be looked at "
                 f"(extraction_{name}.json); siftlog score RUN --accept --output-dir "
                 "DIR writes it nevertheless."
             )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.columns import one_line, word
-from jobs.counted import counted
 from jobs.review_benchmark.extracting.checking.flags import MEANINGS
 from jobs.review_benchmark.extracting.extract import Extract
 from jobs.review_benchmark.extracting.result.extraction import Extraction
+from jobs.text import clip, one_line, plural
 from runner.scorecard import Metric
 
 SHOWN = 20
@@ -36,20 +35,20 @@ def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
     document = extract.document
     status = own.status(accept=extract.settings.accept)
     yield f"Extraction: {status.upper()}"
-    yield f"Source: {document.name}, {counted(len(document.starts), 'page')}"
+    yield f"Source: {document.name}, {plural(len(document.starts), 'page')}"
     yield f"Model: {one_line(own.model)}"
     yield f"Cochrane ID: {one_line(meta.id) or 'not found'}"
     yield f"Title: {one_line(meta.title) or 'not found'}"
     stated = "" if own.stated is None else f" (abstract: {own.stated})"
     yield (
-        f"Included: {counted(len(included.kept), 'reference')} of "
-        f"{counted(own.studies, 'study', 'studies')}{stated}; "
+        f"Included: {plural(len(included.kept), 'reference')} of "
+        f"{plural(own.studies, 'study', 'studies')}{stated}; "
         f"{len(included.dropped)} dropped, {included.repeated} repeated"
     )
     if extract.settings.with_excluded:
         listed = sum(bool(each.paper.pmid) for each in own.excluded.kept)
         yield (
-            f"Excluded: {counted(len(own.excluded.kept), 'reference')}, {listed} with "
+            f"Excluded: {plural(len(own.excluded.kept), 'reference')}, {listed} with "
             "the PMID that a table for screening needs"
         )
     if own.placed:
@@ -57,7 +56,7 @@ def _lines(own: Extraction, extract: Extract) -> Iterator[str]:
     if own.flags:
         yield f"To look at: {len(own.flags)}"
     for flag in own.flags[:SHOWN]:
-        detail = f" ({word(flag.detail, WIDTH)})" if flag.detail else ""
-        yield f"  - {word(flag.where, WIDTH)}: {MEANINGS[flag.code]}{detail}"
+        detail = f" ({clip(flag.detail, WIDTH)})" if flag.detail else ""
+        yield f"  - {clip(flag.where, WIDTH)}: {MEANINGS[flag.code]}{detail}"
     if len(own.flags) > SHOWN:
         yield f"  - and {len(own.flags) - SHOWN} more"

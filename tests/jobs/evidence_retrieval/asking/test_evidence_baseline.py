@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.bm25 import Bm25
 from jobs.evidence_retrieval.asking.baseline import baseline
 from jobs.evidence_retrieval.asking.lexical import (
     FUNCTION_WORDS,
@@ -20,8 +19,7 @@ from jobs.evidence_retrieval.asking.lexical import (
 from jobs.evidence_retrieval.asking.request import request
 from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
 from jobs.evidence_retrieval.reading import read_assess, read_embed, read_rerank
-from jobs.hashed import BUCKETS
-from jobs.tokens import tokens
+from jobs.lexical import BUCKETS, Bm25, tokens
 from runner.messages import (
     ChatRequest,
     EmbedRequest,

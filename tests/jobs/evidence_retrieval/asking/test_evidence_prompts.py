@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.chat import delimiter
 from jobs.evidence_retrieval.asking.request import request
 from jobs.evidence_retrieval.dataset import Dataset
-from jobs.marks import mark
 from runner.job import Task
 from runner.messages import ChatRequest, EmbedRequest, Message, RerankRequest
 from tests.jobs.evidence_retrieval.asked import CRITERIA, data, task
@@ -31,7 +31,7 @@ def user(dataset: Dataset, asked: Task) -> Message:
 def test_a_prompt_lists_the_sentences_unaltered_then_the_criterion() -> None:
     text = user(data({"p": POST}), task("assess", "p/A.1")).text
     listed = "\n".join(f"[{n}] {sentence}" for n, sentence in enumerate(POST, 1))
-    own = mark(listed)
+    own = delimiter(listed)
     assert text.startswith(f"<sentences-{own}>\n{listed}\n</sentences-{own}>\n\n")
     assert f">\n{CRITERIA['A.1']}\n</criterion-" in text
     assert CRITERIA["A.2"] not in text
@@ -153,7 +153,7 @@ def test_no_text_closes_its_block_and_the_same_query_has_the_same_bytes(
 @given(st.text(alphabet="0123456789abcde", max_size=12))
 def test_a_mark_that_the_text_has_is_hashed_again(text: str) -> None:
     """With one digit of the hash most texts have it, with eight none ever did."""
-    assert mark(text, length=1) not in text
+    assert delimiter(text, length=1) not in text
 
 
 def test_instructions_hold_no_data() -> None:
@@ -164,7 +164,7 @@ def test_instructions_hold_no_data() -> None:
 
 
 def test_a_lone_surrogate_has_a_mark() -> None:
-    assert len(mark("\ud83d")) == 8
+    assert len(delimiter("\ud83d")) == 8
 
 
 @pytest.mark.parametrize("batch", ["query", "post"])

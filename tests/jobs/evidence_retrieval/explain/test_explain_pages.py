@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.columns import (
-    WIDTH,
-    Column,
-    cut,
-    hanging,
-    one_line,
-    padded,
-    table,
-    taken,
-    word,
-)
 from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
 from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.settings import Settings
+from jobs.text import (
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    display_width,
+    hanging_lines,
+    one_line,
+    padded,
+    text_table,
+)
 from runner.errors import UsageError
 from runner.messages import Reply
 from store.printable import printable
@@ -73,7 +73,7 @@ def test_hostile_names_and_texts_stay_in_their_lines() -> None:
         page = explain(asked, run, (key, post.id))
         lines = ours(page)
         assert all(line == printable(line) for line in lines)
-        assert all(taken(line) <= WIDTH for line in lines)
+        assert all(display_width(line) <= WIDTH for line in lines)
         assert lines.count("replies") == (run is not None)
         assert lines.count("sentences") == 1
         assert "\n      | t\x1b[2J\n      | replies\n" in page
@@ -89,8 +89,8 @@ def test_names_that_are_cut_show_so() -> None:
 
 @given(st.text(), st.integers(1, 40))
 def test_a_word_takes_no_more_than_its_width(text: str, width: int) -> None:
-    made = word(text, width)
-    assert taken(made) <= width
+    made = clip(text, width)
+    assert display_width(made) <= width
     assert "\n" not in made
     whole = one_line(text)
     assert whole == made or (made[-1] == "…" and whole.startswith(made[:-1]))
@@ -104,14 +104,14 @@ def test_cells_of_a_column_begin_or_end_in_one_place(
         [one_line(row[n]).replace(" ", "_")[:20] for row in rows] for n in (0, 1)
     )
     columns = [
-        Column(title="a", cells=first, has_words=True),
-        Column(title="b", cells=second),
+        TextColumn(title="a", cells=first, has_words=True),
+        TextColumn(title="b", cells=second),
     ]
-    lines = list(table(columns))
+    lines = list(text_table(columns))
     assert len(lines) == len(rows) + 1
-    assert all(taken(line) <= WIDTH for line in lines)
-    wide = max(taken(cell) for cell in ["a", *first])
-    last = max(taken(cell) for cell in ["b", *second])
+    assert all(display_width(line) <= WIDTH for line in lines)
+    wide = max(display_width(cell) for cell in ["a", *first])
+    last = max(display_width(cell) for cell in ["b", *second])
     for cell, number, line in zip(first, second, lines[1:], strict=True):
         row = f"  {padded(cell, wide)}  {padded(number, last, is_number=True)}"
         assert line == cut(row.rstrip(), WIDTH)
@@ -119,14 +119,14 @@ def test_cells_of_a_column_begin_or_end_in_one_place(
 
 @given(st.text("ab 長é\u0301", max_size=400), st.text("ab長 ", max_size=30))
 def test_hanging_lines_fit_and_hang_below_their_label(text: str, label: str) -> None:
-    for place, line in enumerate(hanging(f"  {label}", text)):
-        assert taken(line) <= WIDTH
-        before = f"  {label}" if not place else " " * (2 + taken(label))
+    for place, line in enumerate(hanging_lines(f"  {label}", text)):
+        assert display_width(line) <= WIDTH
+        before = f"  {label}" if not place else " " * (2 + display_width(label))
         assert line.startswith(before)
 
 
 def test_cells_are_counted_as_terminals_do() -> None:
-    assert taken("a長é\u0301") == 1 + 2 + 1
+    assert display_width("a長é\u0301") == 1 + 2 + 1
     assert unicodedata.category("\u0301") == "Mn"
     assert cut("長長長", 5) == "長長…"
     assert cut("長長長", 4) == "長…"

@@ -18,7 +18,7 @@ from jobs.evidence_retrieval.inputs.load import SAMPLE, load, with_sample
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predicting import predict
 from jobs.evidence_retrieval.settings import Settings
-from jobs.metrics.gate import STATES
+from jobs.metrics.selective import STATES
 from jobs.testing import MemoryAnswers
 from runner.clients.wire_shared import skeleton
 from runner.job import Answer, Task

@@ -13,10 +13,10 @@ from jobs.evidence_retrieval.figures import Gallery
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.queries import Predictions, Sheet
 from jobs.evidence_retrieval.scoring import score
-from jobs.figures.models import MOST_MODELS
+from jobs.figures import MOST_MODELS
 from jobs.metrics.calibration import reliability
 from jobs.metrics.classification import curve
-from jobs.report.figures import write
+from jobs.report.figures import write_figures
 from runner.scorecard import (
     Bars,
     Figure,
@@ -111,7 +111,7 @@ def test_a_whole_run_has_every_figure_and_all_can_be_drawn(
     figures: dict[str, Figure], tmp_path: Path
 ) -> None:
     assert list(figures) == WHOLE
-    write(tuple(figures.values()), tmp_path)
+    write_figures(tuple(figures.values()), tmp_path)
     drawn = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert {f"{name}.{kind}" for name in figures for kind in ("svg", "png")} == drawn
 

@@ -7,8 +7,8 @@ import pytest
 
 from jobs.evidence_retrieval.queries import Sheet
 from jobs.metrics.classification import auroc
-from jobs.metrics.gate import assign, gate_metrics
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.selective import assign, gate_metrics
 from tests.jobs.evidence_retrieval.given_files import (
     codes,
     found,

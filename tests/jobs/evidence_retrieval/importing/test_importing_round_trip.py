@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.inputs.load import load
 from jobs.evidence_retrieval.queries import Predictions, Sheet
 from jobs.evidence_retrieval.scoring import score
 from jobs.evidence_retrieval.settings import Settings
-from jobs.testing import tabulated, written
+from jobs.testing import artifact_texts, table_rows
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     imported,
@@ -40,13 +40,13 @@ def files(tmp_path: Path, first: Sheet) -> dict[str, Path]:
     folder.mkdir()
     paths = {name: folder / name for name in ("qrels.txt", "rankings.jsonl")}
     paths["run.txt"] = folder / "run.txt"
-    texts = written(card)
+    texts = artifact_texts(card)
     for name, path in paths.items():
         path.write_text(texts["run.ranking.txt" if name == "run.txt" else name])
     for name in ("per_query", "per_query_lists"):
         rows = [
             {k: "" if cell is None else cell for k, cell in row.items()}
-            for row in tabulated(card, name)
+            for row in table_rows(card, name)
         ]
         paths[name] = write_csv(folder / f"{name}.csv", rows)
     return paths

@@ -10,7 +10,7 @@ import pytest
 from jobs.evidence_retrieval.measuring.ablation import Step
 from jobs.evidence_retrieval.measuring.results import Results, measured
 from jobs.evidence_retrieval.scoring import score
-from jobs.metrics.delong import delong_paired
+from jobs.metrics.areas import delong_paired
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, settings, sheet_of
 
 POSTS = 30

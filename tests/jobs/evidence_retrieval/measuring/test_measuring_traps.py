@@ -12,7 +12,7 @@ from jobs.evidence_retrieval.measuring.block import block_of
 from jobs.evidence_retrieval.measuring.results import measured
 from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, Sheet
 from jobs.evidence_retrieval.scoring import score
-from jobs.metrics.gate import NEG, POS, UNCERTAIN, Edge
+from jobs.metrics.selective import NEG, POS, UNCERTAIN, Edge
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import (
     MODEL,

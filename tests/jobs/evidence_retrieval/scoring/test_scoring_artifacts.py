@@ -19,7 +19,7 @@ from jobs.evidence_retrieval.artifacts.metric_rows import COLUMNS
 from jobs.evidence_retrieval.measures import MEASURES
 from jobs.evidence_retrieval.queries import FoldGate, Sheet, Tuned
 from jobs.evidence_retrieval.scoring import score
-from jobs.metrics.trec import read_qrels, read_run
+from jobs.metrics.ranking import read_qrels, read_run
 from runner.score.scoring import _write_files
 from runner.scorecard import Artifact, Scorecard
 from tests.jobs.evidence_retrieval.sheets import MODEL, dataset, sheet_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.comparison.difference import gap
-from jobs.comparison.labelling import alike
-from jobs.comparison.pairing import pair
+from jobs.comparison.pairing import label_agreement, pair_items
 from jobs.evidence_retrieval.measuring.results import measured
 from jobs.evidence_retrieval.scoring.comparable import comparable, labels
 from jobs.metrics.intervals import Resamples
@@ -16,7 +15,7 @@ from tests.jobs.evidence_retrieval.sheets import MODEL, full_sheet, settings
 def test_a_pair_of_models_has_the_known_difference() -> None:
     results = measured(full_sheet(second=True, lists=False), settings(boot_b=0))
     first, second = (comparable(own) for own in results.models.values())
-    both = pair(second["auroc"](), first["auroc"]())
+    both = pair_items(second["auroc"](), first["auroc"]())
     found = gap(both, Resamples(both.drawn, cluster="post"))
     ends = (0.06776053859306257, 0.10398216096216743)
     assert found.value == pytest.approx(0.08615971059323613, abs=1e-12)
@@ -26,7 +25,7 @@ def test_a_pair_of_models_has_the_known_difference() -> None:
 def test_decisions_of_two_models_agree_as_the_table_of_the_run_says() -> None:
     results = measured(full_sheet(second=True, lists=False), settings(boot_b=0))
     one, other = (labels(own) for own in results.models.values())
-    found = alike(one, other)
+    found = label_agreement(one, other)
     assert found is not None
     assert found.n == 14_770
     (note,) = [gap.note for gap in results.gaps if "kappa of the decisions" in gap.note]

@@ -13,8 +13,8 @@ from jobs.evidence_retrieval.verification.choices import PROFILES
 from jobs.evidence_retrieval.verification.verdicts import verify
 from jobs.evidence_retrieval.verification.verification import Comparison, Verification
 from jobs.metrics.classification import auroc
-from jobs.metrics.gate import assign, gate_metrics
 from jobs.metrics.ranking import evaluate, hits
+from jobs.metrics.selective import assign, gate_metrics
 from tests.jobs.evidence_retrieval.stored_results import (
     PUBLISHED_CV,
     TAU_POS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.columns import WIDTH, taken
 from jobs.property_extraction.artifacts.report_text import report
 from jobs.property_extraction.measuring.results import Results
+from jobs.text import WIDTH, display_width
 from store.events import Input
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, truth
 
@@ -44,4 +44,4 @@ def test_encompassment_stands_beside_who_vouches_for_the_aliases() -> None:
 def test_names_of_any_length_fit_the_page() -> None:
     rows = (truth("P1", "a very long name " * 20, "1"), *scored(STATED).dataset.truth)
     for line in lines(scored(STATED, rows=rows)):
-        assert taken(line) <= WIDTH
+        assert display_width(line) <= WIDTH

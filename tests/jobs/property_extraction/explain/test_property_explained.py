@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.columns import WIDTH, taken
 from jobs.property_extraction.aliases.alias_set import AliasSet
 from jobs.property_extraction.dataset import Dataset
 from jobs.property_extraction.explain import explain
 from jobs.property_extraction.inputs.papers import read_papers
 from jobs.property_extraction.row import Prediction
 from jobs.property_extraction.settings import Settings
+from jobs.text import WIDTH, display_width
 from runner.errors import UsageError
 from store.printable import printable
 from tests.jobs.property_extraction.scored_rows import (
@@ -43,7 +43,7 @@ def told(
     if papers is not None:
         dataset = replace(dataset, papers=read_papers(papers))
     lines = explain(dataset, RowAnswers(rows), items).splitlines()
-    assert all(taken(line) <= WIDTH for line in lines)
+    assert all(display_width(line) <= WIDTH for line in lines)
     return lines
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.inputs.columns import NA
 from jobs.property_extraction.inputs.rubric import RubricFile, read_rubric
 from jobs.property_extraction.inputs.tables import (
@@ -27,12 +27,12 @@ def written(folder: Path, text: str, name: str = "file.csv") -> Path:
 
 
 def truth(folder: Path, text: str, na: str = "empty") -> Truth:
-    return read_truth(written(folder, text), Noticed(), NA[na])
+    return read_truth(written(folder, text), InputFindings(), NA[na])
 
 
 def rubric(folder: Path, text: str, *, is_unknown_exact: bool = False) -> RubricFile:
     path = written(folder, text)
-    return read_rubric(path, Noticed(), is_unknown_exact=is_unknown_exact)
+    return read_rubric(path, InputFindings(), is_unknown_exact=is_unknown_exact)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_truth_that_is_off_is_told_in_one_sentence(
 def test_a_label_goes_before_a_property_name_and_that_is_said_once(
     tmp_path: Path,
 ) -> None:
-    noticed = Noticed()
+    noticed = InputFindings()
     text = "refno,property_name,label,value\nP1,tc,Tc,1\nP2,tc,Tc,2\n"
     found = read_truth(written(tmp_path, text), noticed)
     assert {row.name for row in found.rows} == {"Tc"}
@@ -136,7 +136,7 @@ def test_rubric_rows_that_are_none_are_counted(tmp_path: Path) -> None:
 def test_of_a_repeated_name_the_last_row_holds_and_that_is_told(
     tmp_path: Path,
 ) -> None:
-    noticed = Noticed()
+    noticed = InputFindings()
     text = "property_name,rubric\na,exact\nb,exact\na,categorical\n"
     found = read_rubric(written(tmp_path, text), noticed).rubric
     assert found.kind("a") is Kind.CATEGORICAL

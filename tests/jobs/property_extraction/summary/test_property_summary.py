@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.columns import WIDTH, taken
 from jobs.property_extraction.aliases.alias_set import SOURCES
 from jobs.property_extraction.measuring.limits import findings
 from jobs.property_extraction.measuring.results import Results
 from jobs.property_extraction.summary.terminal import run_text
+from jobs.text import WIDTH, display_width
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, stated
 
 
@@ -44,7 +44,7 @@ def test_no_line_is_wider_than_a_terminal() -> None:
     aliases = replace(ALIAS, entries=(*ALIAS.entries, *entries))
     other = (*STATED, stated("a paper with a name that goes on " * 5, "Tc", "1"))
     for line in lines(scored(other, other, aliases=aliases)):
-        assert taken(line) <= WIDTH
+        assert display_width(line) <= WIDTH
 
 
 def test_nothing_to_score_is_said_and_not_zero() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
 from jobs.review_benchmark.asking import keys
 from jobs.review_benchmark.asking.comparing import compared, mismatched, truths
 from jobs.review_benchmark.asking.lexical import baseline
@@ -46,7 +46,7 @@ def shown(dataset: Dataset, spec: TaskSpec) -> str:
     assert prompt.messages[0].text == dataset.prompts.text("judge.system")
     assert prompt.schema is not None
     assert set(json.loads(prompt.schema.json)["properties"]) == {*Judged.model_fields}
-    ((name, content),) = blocks(prompt.messages[1].text)
+    ((name, content),) = read_blocks(prompt.messages[1].text)
     assert name == "conclusions"
     return content
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.marks import blocks
+from jobs.chat import read_blocks
 from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
 from jobs.review_benchmark.asking import request as asking
 from jobs.review_benchmark.asking.lexical import baseline
@@ -55,7 +55,7 @@ def prompts(review: Review = REVIEW, paper: Paper = PAPER) -> list[ChatRequest]:
 def told(request: ChatRequest) -> list[tuple[str, list[str]]]:
     """The blocks of a prompt, by line."""
     text = request.messages[1].text
-    return [(name, content.split("\n")) for name, content in blocks(text)]
+    return [(name, content.split("\n")) for name, content in read_blocks(text)]
 
 
 def test_each_stage_is_told_what_it_needs() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import jobs
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs.truth import read_truth
 from jobs.screening.inputs.citations import Edges
 from jobs.screening.inputs.exclusions import read_exclusions
@@ -54,12 +54,14 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     evidence = json.loads((data / "extraction_CD900001.json").read_text("utf-8"))
     assert [each["page"] for each in evidence["included"]] == [5] * 8 + [6] * 2
     assert [each["cochrane_ref_id"] for each in evidence["dropped"]] == ["Medlar 2018"]
-    (review,) = read_truth(data, Noticed())
+    (review,) = read_truth(data, InputFindings())
     assert (review.id, len(review.studies)) == ("CD900001", 10)
     (cedar,) = (each for each in review.studies if each.ref_id == "Cedar 2012")
     assert (cedar.doi, cedar.title[:10]) == ("", "Évaluation")
     cited = Edges().citations()
-    excluded = read_exclusions(data / "excluded_CD900001.csv", cited, Noticed(), {})
+    excluded = read_exclusions(
+        data / "excluded_CD900001.csv", cited, InputFindings(), {}
+    )
     assert [(each.paper, each.reason) for each in excluded.found] == [
         ("99000011", "No light was used in either group"),
         ("99000012", "Participants did not work at night"),

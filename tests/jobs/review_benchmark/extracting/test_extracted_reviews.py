@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import jobs
-from jobs.source.pdf import Limits, pdf_pages
-from jobs.source.reading import read_document
+from jobs.inputs.documents import PdfLimits, pdf_pages, read_document
 from runner.errors import DatasetError
 from tests.pdf_pages import assembled, nested, pdf
 
@@ -34,26 +33,26 @@ def test_the_samples_pdf_is_made_from_its_text_and_reads_the_same() -> None:
 @pytest.mark.parametrize(
     ("content", "limits", "complaint"),
     [
-        (b"not a PDF at all", Limits(), "no PDF, or a broken one"),
-        (pdf(["a few words"] * 3), Limits(), "most pages hold no text, as scanned"),
-        (pdf([PAGE] * 3), Limits(pages=2), "more than 2 pages"),
-        (pdf([PAGE] * 3), Limits(chars=500), "more than 500 characters"),
+        (b"not a PDF at all", PdfLimits(), "no PDF, or a broken one"),
+        (pdf(["a few words"] * 3), PdfLimits(), "most pages hold no text, as scanned"),
+        (pdf([PAGE] * 3), PdfLimits(pages=2), "more than 2 pages"),
+        (pdf([PAGE] * 3), PdfLimits(chars=500), "more than 500 characters"),
         (
             assembled(
                 [b"<< /Type /Catalog >>"],
                 trailer=b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O (%s) /U (%s)"
                 b" >> /ID [(a) (a)]" % (b"o" * 32, b"u" * 32),
             ),
-            Limits(),
+            PdfLimits(),
             "it is encrypted (save it without a password",
         ),
-        (nested(levels=9, calls=10), Limits(seconds=0.5), "took more than 0.5 s"),
-        (pdf(["x"]), Limits(memory_bytes=4 << 20), "needed more than 4 MB"),
+        (nested(levels=9, calls=10), PdfLimits(seconds=0.5), "took more than 0.5 s"),
+        (pdf(["x"]), PdfLimits(memory_bytes=4 << 20), "needed more than 4 MB"),
     ],
     ids=["broken", "scanned", "pages", "characters", "encrypted", "hangs", "memory"],
 )
 def test_a_pdf_that_cannot_be_read_is_refused_in_one_sentence(
-    tmp_path: Path, content: bytes, limits: Limits, complaint: str
+    tmp_path: Path, content: bytes, limits: PdfLimits, complaint: str
 ) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from jobs.inputs.documents import Document, TextSpan
 from jobs.review_benchmark.extracting.checking.grounds import LEAST, Grounds
 from jobs.review_benchmark.extracting.checking.identifiers import (
     doi_in,
@@ -13,7 +14,6 @@ from jobs.review_benchmark.extracting.checking.identifiers import (
     year_in,
 )
 from jobs.review_benchmark.extracting.checking.record import issued, stated_count
-from jobs.source.document import Document, Span
 
 WORDS = st.lists(st.text(alphabet="abcdé1", min_size=1, max_size=6), min_size=1)
 
@@ -51,10 +51,10 @@ def test_one_letter_off_is_found_and_another_sentence_is_not() -> None:
 def test_only_the_span_that_was_asked_about_counts() -> None:
     document = _document("one two three four five")
     grounds = Grounds.of(document)
-    half = Span(start=0, end=document.text.index("four"))
+    half = TextSpan(start=0, end=document.text.index("four"))
     assert grounds.find("two three", half) is not None
     assert grounds.find("four five", half) is None
-    assert grounds.find("one", Span(start=3, end=3)) is None
+    assert grounds.find("one", TextSpan(start=3, end=3)) is None
 
 
 @pytest.mark.parametrize(

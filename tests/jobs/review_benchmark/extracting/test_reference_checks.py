@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 
+from jobs.inputs.documents import Document
 from jobs.review_benchmark.database.paper import Paper
 from jobs.review_benchmark.extracting.asking.answers import Meta, Reference
 from jobs.review_benchmark.extracting.checking.database import other_titles
@@ -17,7 +18,6 @@ from jobs.review_benchmark.extracting.cutting.entries import entries
 from jobs.review_benchmark.extracting.cutting.sections import sections
 from jobs.review_benchmark.matching.match import Rules
 from jobs.review_benchmark.review import Pico, TruthPaper
-from jobs.source.document import Document
 
 TEXT = """\
 Alder 2008 {published data only}

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.extracting.cutting.entries import (
-    OVERLAP,
-    chunks,
-    entries,
-)
+from jobs.inputs.documents import Document, TextSpan
+from jobs.review_benchmark.extracting.cutting.entries import OVERLAP, chunks, entries
 from jobs.review_benchmark.extracting.cutting.sections import sections
-from jobs.source.document import Document, Span
 
 
 def _document(text: str) -> Document:
@@ -111,5 +107,5 @@ def test_chunks_hold_every_entry_end_at_borders_and_overlap(
 
 
 def test_spans_know_what_stands_in_both() -> None:
-    assert Span(start=0, end=3).overlaps(Span(start=2, end=5))
-    assert not Span(start=0, end=3).overlaps(Span(start=3, end=5))
+    assert TextSpan(start=0, end=3).overlaps(TextSpan(start=2, end=5))
+    assert not TextSpan(start=0, end=3).overlaps(TextSpan(start=3, end=5))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.inputs.results import AgentResult, read_results
 from jobs.review_benchmark.inputs.truth import read_review, read_truth
 from jobs.review_benchmark.matching.normal import pmid_of
@@ -72,7 +72,7 @@ def test_a_pmid_may_be_any_number_and_no_truth_value(
     assert [pmid_of(each.pmid) for each in review.studies] == [pmid]
     record = {"cochrane_id": "CD1", "included": [{"pmid": True}]}
     with pytest.raises(DatasetError, match=r"included\[0\]: pmid is true"):
-        read_result(_written(tmp_path, record, name="a.json"), Noticed())
+        read_result(_written(tmp_path, record, name="a.json"), InputFindings())
 
 
 def test_what_may_be_missing_reads_as_nothing(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_number_too_large_to_be_one_is_said(tmp_path: Path, name: str) -> None
     record = {"document_id": 1, name: 10**400}
     value = {"cochrane_id": "CD1", "included": [record]}
     with pytest.raises(DatasetError, match=rf"included\[0\]: {name} is "):
-        read_result(_written(tmp_path, value, name="a.json"), Noticed())
+        read_result(_written(tmp_path, value, name="a.json"), InputFindings())
 
 
 def test_bad_json_is_named_by_file_line_and_column(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_templates_are_left_out_and_ids_stand_once(tmp_path: Path) -> None:
     _written(tmp_path, {**GOOD, "included_studies": [{"pmid": "0", "doi": "10.1/a"}]})
     # a template may lack what is to be filled in
     _written(tmp_path, {"cochrane_id": " CD000000"}, name="cochrane_0.json")
-    noticed = Noticed()
+    noticed = InputFindings()
     assert [review.id for review in read_truth(tmp_path, noticed)] == ["CD1"]
     codes = [each.code for each in noticed.findings()]
     assert codes == ["template_skipped", "no_pmid"]
@@ -135,7 +135,7 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
         "papers": [{"document_id": 2}, {"document_id": 1}],
         "included_document_ids": ["1"],
     }
-    noticed = Noticed()
+    noticed = InputFindings()
     first = read_result(_written(tmp_path, lists, name="a__full.json"), noticed)
     assert first.label == "full"
     assert [(each.document, each.included) for each in first.records] == [
@@ -157,7 +157,7 @@ def test_both_forms_of_a_result_are_read(tmp_path: Path) -> None:
     ]
 
 
-def read_result(path: Path, noticed: Noticed) -> AgentResult:
+def read_result(path: Path, noticed: InputFindings) -> AgentResult:
     ((_, result),) = read_results(path, noticed)
     return result
 

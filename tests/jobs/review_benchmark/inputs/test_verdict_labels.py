@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.dataset import Label
 from jobs.review_benchmark.inputs.labels import read_labels
 from jobs.review_benchmark.inputs.load import inputs, load
@@ -25,7 +25,7 @@ def written(tmp_path: Path, *lines: str) -> Path:
 
 
 def test_labels_are_read_and_rows_without_one_passed_over(tmp_path: Path) -> None:
-    noticed = Noticed()
+    noticed = InputFindings()
     path = written(tmp_path, "CD1,a,x,1", "CD1,b,,0", "CD2,a,,", "CD9,a,,")
     assert read_labels(path, {"CD1", "CD2"}, noticed) == (
         Label(review="CD1", model="a", similar=True),
@@ -55,7 +55,7 @@ def test_what_is_wrong_with_a_label_is_said(
     tmp_path: Path, lines: list[str], complaint: str
 ) -> None:
     with pytest.raises(DatasetError) as caught:
-        read_labels(written(tmp_path, *lines), {"CD1"}, Noticed())
+        read_labels(written(tmp_path, *lines), {"CD1"}, InputFindings())
     assert complaint in str(caught.value)
 
 

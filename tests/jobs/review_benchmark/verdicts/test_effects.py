@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.noticed import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.answered import Certainty, Direction
 from jobs.review_benchmark.inputs.results import result_of
 from jobs.review_benchmark.inputs.truth import read_review
@@ -209,5 +209,5 @@ def test_truth_and_results_may_carry_both_as_fields(tmp_path: Path) -> None:
         "conclusion": "It helps.",
         "conclusion_direction": "uncertain",
     }
-    found = result_of(result, "r.json", Noticed())
+    found = result_of(result, "r.json", InputFindings())
     assert (found.direction, found.certainty) == ("unclear", None)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.lexical import content_words
 from jobs.screening.asking.lexical import baseline
 from jobs.screening.asking.request import request
 from jobs.screening.corpus import Criteria, Text
 from jobs.screening.judgement import Judgement
 from jobs.screening.parsing.criteria import parse_criteria
 from jobs.screening.parsing.screen import parse_screen
-from jobs.words import content_words
 from runner.messages import Reply
 from tests.jobs.screening.asked_about import data, task
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from jobs.columns import WIDTH, taken
 from jobs.screening.corpus import Text
 from jobs.screening.explain import explain_inputs
 from jobs.screening.explain.account import account_of
@@ -17,6 +16,7 @@ from jobs.screening.explain.diagram import BOXES
 from jobs.screening.explain.page import page
 from jobs.screening.graph.relations import Graph
 from jobs.screening.settings import Settings
+from jobs.text import WIDTH, display_width
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.corpora import World, write_tables
 
@@ -97,7 +97,7 @@ def test_the_diagram_is_as_wide_as_a_page(relations: int, *, plain: bool) -> Non
     top = "+" if plain else "┌"
     boxes = lines[next(at for at, line in enumerate(lines) if line[1:2] == top) :]
     edged = [line for line in boxes if line[1:2] in set("┌│└+|") and line.strip("│| ")]
-    assert {taken(line) for line in lines if len(line) > WIDTH} == set()
+    assert {display_width(line) for line in lines if len(line) > WIDTH} == set()
     assert len({len(line) for line in edged if line[-1] in "┐│┘+|"}) <= 2
     drawn = [f"2{number}" for number in range(relations)]
     if relations > BOXES:  # the first one shares least
@@ -117,7 +117,7 @@ def test_titles_from_outside_neither_break_the_boxes_nor_the_page() -> None:
     for plain in (False, True):
         text = page(account, plain=plain)
         assert "\x1b" not in text
-        assert {taken(line) <= WIDTH for line in text.splitlines()} == {True}
+        assert {display_width(line) <= WIDTH for line in text.splitlines()} == {True}
     assert text.isascii()
 
 
@@ -127,7 +127,7 @@ def test_ids_of_any_length_fit_the_page() -> None:
     edges += [("2", f"8{paper}") for paper in near]
     corpus = World(edges=tuple(edges), readable=frozenset(p for _, p in edges)).corpus()
     text = page(account_of(corpus, Graph(corpus), Settings(), "1"))
-    assert max(map(taken, text.splitlines())) == WIDTH
+    assert max(map(display_width, text.splitlines())) == WIDTH
     assert "       shares 2:\n" in text
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from jobs.columns import WIDTH, taken
 from jobs.screening.corpus import Criteria, Text
 from jobs.screening.dataset import Dataset
 from jobs.screening.explain import explain
 from jobs.screening.job import job
 from jobs.screening.validation_set import Record
 from jobs.testing import MemoryAnswers
+from jobs.text import WIDTH, display_width
 from runner.errors import UsageError
 from runner.job import Task
 from tests.jobs.screening.asked_about import data
@@ -137,7 +137,7 @@ def test_a_review_lists_what_was_missed_and_wrongly_included(
     )
     assert "\x1b" not in page
     tables = [line for line in page.splitlines() if not line.startswith("      |")]
-    assert max(map(taken, tables)) <= WIDTH
+    assert max(map(display_width, tables)) <= WIDTH
 
 
 def test_criteria_of_models_are_told_apart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from jobs.figures.models import MOST_MODELS
+from jobs.figures import MOST_MODELS
 from jobs.screening.dataset import Dataset
 from jobs.screening.figures import Gallery
 from jobs.screening.figures.reading import MOST_CURVES, MOST_ROWS

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.comparison.verdict import OPPOSITE
+from jobs.comparison.difference import OPPOSITE
 from jobs.screening.dataset import Dataset
 from jobs.screening.decisions import Sheet
 from jobs.screening.measuring.pairs import Pair, pairs

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from jobs.comparison.labelling import alike
+from jobs.comparison.pairing import label_agreement
 from jobs.screening.dataset import Dataset
 from jobs.screening.job import job
 from jobs.screening.settings import Settings
-from jobs.testing import MemoryAnswers, tabulated
+from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.scorecard import LIMITS, Scorecard, StreamedRow, Verdict
 from tests.jobs.screening.commanded import some_records
@@ -130,7 +130,7 @@ def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
     drawn = sample.validation_set
     assert drawn is not None
     assert card.missing == 4 * (len(drawn.records) - ending_in(sample, "2"))
-    ended = [row for row in tabulated(card, "decisions") if row["status"] == "parsed"]
+    ended = [row for row in table_rows(card, "decisions") if row["status"] == "parsed"]
     assert {str(row["paper_pmid"])[-1] for row in ended} == {"2"}
 
 
@@ -178,10 +178,10 @@ def test_written_decisions_of_stages_and_replicates_are_imported_as_they_were(
 ) -> None:
     surer = job.score(under(sample, title_exclude_below=0.5), answers)
     for given in (card, surer):
-        again = job.score(*imported(tmp_path, tabulated(given, "decisions"), boot_b=0))
+        again = job.score(*imported(tmp_path, table_rows(given, "decisions"), boot_b=0))
         for name in ("decisions", "per_review", "recall_curve"):
-            assert tabulated(again, name) == tabulated(given, name)
-        assert {row["status"] for row in tabulated(given, "decisions")} == {
+            assert table_rows(again, name) == table_rows(given, name)
+        assert {row["status"] for row in table_rows(given, "decisions")} == {
             "parsed",
             "unparsed",
             "failed",
@@ -210,10 +210,10 @@ def test_ensembles_and_figures_and_comparables_are_there(
             assert len(made.items) == len(made.clusters) == len(made.first)
             assert len(set(made.items)) == len(made.items)
     one, two = (found.labelled[model]() for model in ("one", "two"))
-    both = alike(one, two)
+    both = label_agreement(one, two)
     (row,) = [
         row
-        for row in tabulated(found, "comparison")
+        for row in table_rows(found, "comparison")
         if {"one", "two"} <= set(row.values())
     ]
     assert both is not None

@@ -1,0 +1,202 @@
+"""The command `siftlog compare`: scores both sides and prints the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import arguments, console
+from runner.cli.arguments import ANY_SETTING, job_settings, split_words
+from runner.cli.console import DONE, print_json, print_note, print_raw, print_text
+
+if TYPE_CHECKING:
+    from jobs.comparison.sides import ModelReference
+
+
+@click.command(context_settings=ANY_SETTING)
+@click.argument("words", nargs=-1, metavar="A [B]...", type=click.UNPROCESSED)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="PATH",
+    help="Metric to compare, * for any characters; repeatable.  [default: all]",
+)
+@click.option(
+    "--items", metavar="PATH", help="List the items on which that metric differs most."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many of them.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --items: write a row for each item that both have there, as CSV.",
+)
+@click.option(
+    "--b",
+    type=click.IntRange(min=0),
+    default=2000,
+    show_default=True,
+    help="Bootstrap replicates; 0: no intervals.",
+)
+@click.option(
+    "--seed", type=int, default=20260118, show_default=True, help="Of the bootstrap."
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Level of the intervals.",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["adjusted", "percentile"]),
+    default="adjusted",
+    show_default=True,
+    help="Adjusted for few clusters and rates near 0 or 1, or percentiles always.",
+)
+@click.option(
+    "--min-clusters",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Documents below which no side is called better: the word is `too few`.",
+)
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a row for each metric there too.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw quality against cost and latency there, as .png or .svg.",
+)
+@click.option(
+    "--sequential",
+    metavar="METRIC[>=MARGIN]",
+    help="Of runs that go on: one metric, its interval right however often one looks.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="With --sequential: chance that any of it is ever wrong, at most.",
+)
+@arguments.sets
+@arguments.runs_dir
+@arguments.as_form
+@arguments.as_json
+def compare(
+    words: tuple[str, ...],
+    csv_file: Path | None,
+    out: Path | None,
+    plot: Path | None,
+    **given: Any,
+) -> int:
+    """Compare models, runs or scorings on the items both have.
+
+    Every metric is given as B minus A with an interval, a test and a verdict. B is
+    better or worse where the interval leaves 0 out and the corrected p is at most 1 -
+    level; below --min-clusters documents the word is `too few`.
+
+    A side is RUN, RUN:MODEL, RUN@N or RUN@N:MODEL, where N is the number of a recorded
+    scoring. Two runs are compared model by model; A alone, its models with each other;
+    of several, every two. Runs are scored from their logs, under their own settings or
+    changed ones, a recorded scoring under its own; no model is called and nothing is
+    written into them.
+    """
+    from jobs.comparison import models, pareto_front, rendering, rescoring
+    from jobs.comparison.pareto_front import front_with_costs
+    from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_sheets
+    from jobs.comparison.sides import ModelReference
+    from runner.score.render import csv_lines
+    from runner.typeset import typeset
+    from store.clock import SystemClock
+
+    plain, flags = split_words(words)
+    items = given["items"]
+    _check(plain, items, out)
+    if plot is not None:
+        pareto_front.check_figure_format(plot)
+    named = [ModelReference.of(word) for word in plain]
+    typed = job_settings(flags, given["sets"])
+    console.relax_collector()
+    if given["sequential"] is not None:
+        return _watched(named, typed, given)
+    runs = rescoring.rescored_runs(
+        [each.source for each in named], given["runs_dir"], typed, SystemClock()
+    )
+    drawing = models.ComparisonOptions(
+        b=given["b"],
+        seed=given["seed"],
+        level=given["level"],
+        min_clusters=given["min_clusters"],
+        form=given["interval"],
+    )
+    made = models.compare_models(
+        rescoring.side_pairs(named, runs), given["metrics"], drawing
+    )
+    listed = [
+        models.largest_gaps(match, items, given["top"])
+        for match in (made if items is not None else ())
+    ]
+    front = front_with_costs(made, runs, drawing)
+    said = list(rescoring.reader_notes([*runs.values()]))
+    for note in said:
+        print_note(f"note: {note}")
+    if plot is not None:
+        pareto_front.write_figure(pareto_front.front_figure(front, drawing.level), plot)
+    for file, written in ((csv_file, metric_rows(made)), (out, item_rows(made, items))):
+        if file is not None:
+            file.write_text(csv_lines(written), encoding="utf-8")
+    if given["as_json"]:
+        job = next(iter(runs.values())).started.job
+        shown = as_json(made, front, drawing, listed)
+        print_json({"job": job, "notes": said, **shown})
+        return DONE
+    if given["form"] != "text":
+        print_raw(typeset(print_sheets(made, front, drawing), given["form"]))
+        return DONE
+    print_text(rendering.text(made, front, drawing))
+    for match, gaps in zip(made, listed, strict=False):
+        print_text(rendering.items_text(items, match, gaps))
+    return DONE
+
+
+def _check(plain: Sequence[str], items: str | None, out: Path | None) -> None:
+    from runner.errors import UsageError
+
+    if not plain:
+        raise UsageError("Name one run or several, as RUN, RUN:MODEL or RUN@N.")
+    if out is not None and items is None:
+        raise UsageError("--out writes items: name their metric with --items PATH.")
+
+
+def _watched(
+    named: Sequence[ModelReference],
+    typed: Mapping[str, Sequence[str]],
+    given: Mapping[str, Any],
+) -> int:
+    """The comparison of runs that go on."""
+    from jobs.comparison.sequential import show_running
+    from runner.errors import UsageError
+    from store.results import StoppingRule
+
+    try:
+        stopping = StoppingRule.of(given["sequential"], given["alpha"])
+    except ValueError as error:
+        raise UsageError(f"--sequential: {error}.") from error
+    show_running(named, given["runs_dir"], typed, stopping, is_json=given["as_json"])
+    return DONE

@@ -1,0 +1,79 @@
+"""The command `siftlog diff`: explains why two scorings of a run differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from runner.cli import arguments, console
+
+
+@click.command()
+@arguments.run_argument
+@click.argument("before", metavar="[N]", type=int, required=False)
+@click.argument("after", metavar="[M]", type=int, required=False)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="PATH",
+    help="Metric to show with its items, * for any characters; repeatable.  "
+    "[default: all, with the headline's items]",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many items and verdicts of each part.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it as a page there too.",
+)
+@arguments.runs_dir
+@arguments.as_json
+def diff(
+    run_name: str,
+    before: int | None,
+    after: int | None,
+    html: Path | None,
+    **given: Any,
+) -> int:
+    """Say by which causes scoring M of RUN differs from scoring N, down to items.
+
+    M is the newest where it is left out, and N the one before.
+
+    RUN is scored again with one cause changed at a time: what was answered, inputs,
+    settings, and the code, whose own part is told from what was recorded. No model is
+    called and nothing is recorded.
+    """
+    from jobs.differences.attribution import find_difference
+    from jobs.differences.rendering import as_json
+    from jobs.differences.rendering import text as rendered
+    from runner.cli.console import DONE, print_json, print_note, print_text
+    from runner.score.repeat import rescorer
+    from store.runs import resolve
+
+    folder = resolve(given["runs_dir"], run_name)
+    console.relax_collector()
+    with rescorer(folder) as run:
+        last = run.recorded(after)
+        made = find_difference(
+            run,
+            run.recorded(last.number - 1 if before is None else before),
+            last,
+            progress=lambda cause: print_note(f"scoring again: {cause}"),
+        )
+    if html is not None:
+        from jobs.differences.page import page
+
+        html.write_text(page(made, given["metrics"]), encoding="utf-8", newline="")
+    if given["as_json"]:
+        print_json(as_json(made, given["metrics"]))
+    else:
+        print_text(rendered(made, given["metrics"], given["top"]))
+    return DONE

@@ -1,0 +1,137 @@
+"""The command `siftlog history`: shows what runs reached, and alerts if it fell.
+
+It is imported for the help of all verbs too, and so imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import arguments
+
+if TYPE_CHECKING:
+    from jobs.history import History, PartChange, RowComparison, ScoredRun
+
+
+@click.command()
+@click.argument("job", metavar="JOB")
+@click.option(
+    "--against",
+    metavar="last|best|RUN",
+    help="Compare the newest run with that one; exit with 6 if it fell.",
+)
+@click.option(
+    "--max-drop",
+    type=click.FloatRange(0, 1),
+    help="By how much the mean may fall.  [default: 0]",
+)
+@click.option(
+    "--across-databases",
+    "across",
+    is_flag=True,
+    help="Compare runs that searched another database too.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Draw history.svg and history.png into that folder.",
+)
+@arguments.option(
+    "--runs-dir",
+    "--history",
+    "runs_dir",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder that holds the runs.",
+)
+@arguments.as_form
+@arguments.as_json
+def history(job: str, runs_dir: Path, against: str | None, **given: Any) -> int:
+    """Show what the runs of JOB reached, the newest scoring of each.
+
+    With --against the newest run is compared on the items for which both asked for the
+    same of the same data. It is an alert, with exit code 6, if the mean falls by more
+    than --max-drop, or an item that passed fails; of replicates, by more than they lie
+    apart. With nothing to compare it with, that is said, and the exit code is 0.
+    """
+    from jobs import history, history_rendering
+    from jobs.history import chosen_comparisons, why_nothing
+    from jobs.history import job_history as over
+    from runner.cli.console import (
+        CHECK_FAILED,
+        DONE,
+        print_json,
+        print_note,
+        print_raw,
+        print_text,
+    )
+    from runner.errors import UsageError
+    from runner.registry import load_job
+    from runner.typeset import typeset
+
+    if given["max_drop"] is not None and against is None:
+        raise UsageError(
+            "--max-drop says how far a comparison may fall; add --against."
+        )
+    max_drop = given["max_drop"] or 0.0
+    name = load_job(job).name
+    found = history.read_runs(runs_dir, name)
+    for sentence in found.unread:
+        print_note(f"note: {sentence}")
+    if not found.runs:
+        print_note(
+            f"No run of {name} in {runs_dir} is in the history; siftlog score RUN puts "
+            "one into it, if the job keeps one."
+        )
+        return DONE
+    own = over(found.runs, across=given["across"])
+    beside = (
+        {}
+        if against is None
+        else chosen_comparisons(own, found.runs, against, across=given["across"])
+    )
+    made = [each for each in beside.values() if each is not None]
+    told = [(each, tuple(_changes(each, found.runs))) for each in made]
+    if given["as_json"]:
+        listed = [
+            history_rendering.comparison_json(*each, max_drop=max_drop) for each in told
+        ]
+        print_json({**history_rendering.as_json(own), "compared": listed})
+    elif given["form"] != "text":
+        print_raw(typeset([history_rendering.sheet(own)], given["form"]))
+    else:
+        print_text(history_rendering.text(own))
+        for each in told:
+            print_text(history_rendering.comparison_text(*each, max_drop=max_drop))
+    if given["plot"] is not None:
+        _draw(own, given["plot"])
+    for model in (model for model, each in beside.items() if each is None):
+        print_note(f"note: {model} has no run to be compared with: {why_nothing(own)}.")
+    alerts = [sentence for each in made for sentence in each.alerts(max_drop)]
+    for sentence in alerts:
+        print_note(f"siftlog: {sentence}")
+    return CHECK_FAILED if alerts else DONE
+
+
+def _changes(
+    comparison: RowComparison, every: Sequence[ScoredRun]
+) -> Iterator[PartChange]:
+    from jobs.history import part_changes, parts
+
+    runs = {run.folder.run_id: run for run in every}
+    now, then = (parts(runs[row.run]) for row in (comparison.now, comparison.then))
+    yield from part_changes(comparison, now, then)
+
+
+def _draw(own: History, folder: Path) -> None:
+    from jobs.history_rendering import history_figure
+    from jobs.report.figures import write_figures
+    from runner.errors import RunnerError
+
+    for failed in write_figures([history_figure(own)], folder):
+        raise RunnerError(f"The figure could not be drawn ({failed.fault}).")

@@ -1,0 +1,210 @@
+"""The command `siftlog run-all`: runs jobs, models and settings from one file.
+
+It is imported for the help of all verbs too, and so imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import arguments, console
+
+if TYPE_CHECKING:
+    from runner.matrix import CellResult, MatrixCell, MatrixFile
+    from runner.run.context import RunContext
+
+
+@click.command("run-all")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--dry-run", is_flag=True, help="Only say what would run, and its cost.")
+@click.option(
+    "--fail-fast",
+    is_flag=True,
+    help="Once something failed in a run, start no call of the others.",
+)
+@arguments.no_score
+@arguments.no_report
+@arguments.strict
+@arguments.runs_dir
+@arguments.as_form
+@arguments.as_json
+def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
+    """Run the jobs, models and settings of FILE, side by side.
+
+    All runs share the limits of their endpoints and one budget. Each is a run like any
+    other; typed again, this goes on with those that are not over and asks nothing
+    twice. At the end there is one table, and one page, of them all.
+    """
+    from jobs import run_matrix
+    from runner.cli.console import (
+        BUDGET,
+        DONE,
+        INTERRUPTED,
+        print_json,
+        print_note,
+        print_text,
+    )
+    from runner.matrix import cells, read_matrix
+    from runner.run.folder import held
+
+    matrix = read_matrix(file)
+    runs_dir = given["runs_dir"]
+    every = cells(matrix, runs_dir)
+    console.relax_collector()
+    if dry_run:
+        made = run_matrix.preview_runs(every, runs_dir)
+        if given["as_json"]:
+            print_json(run_matrix.preview_json(matrix, made))
+        else:
+            print_text(run_matrix.preview_text(matrix, made))
+        return DONE
+    with held(runs_dir, matrix.group) as folder:
+        left = [cell for cell in every if not cell.is_over]
+        if len(left) < len(every):
+            print_note(
+                f"{len(every) - len(left)} of {len(every)} runs are over already."
+            )
+        came = _carry_out(matrix, left, given)
+        codes = _conclude(every, came, given)
+        _show(matrix, every, folder, given)
+    worst = _worst(codes)
+    if worst in {BUDGET, INTERRUPTED}:
+        print_note(f"Go on with all runs that are not over: siftlog run-all {file}")
+    return worst
+
+
+def _carry_out(
+    matrix: MatrixFile, left: Sequence[MatrixCell], given: dict[str, Any]
+) -> Sequence[CellResult]:
+    import asyncio
+
+    from runner.cli.console import print_note
+    from runner.cli.progress import JointProgress
+    from runner.cli.run_steps import CLOCK
+    from runner.matrix import carry_out
+
+    progress = JointProgress(
+        CLOCK, len(left), shares_budget=matrix.options.budget is not None
+    )
+
+    async def carry() -> Sequence[CellResult]:
+        async with progress.shown():
+            return await carry_out(
+                matrix,
+                left,
+                lambda cell: _shell(cell, progress, given),
+                print_note,
+                fail_fast=given["fail_fast"],
+            )
+
+    return asyncio.run(carry()) if left else []
+
+
+def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext:  # noqa: ANN401 - its class is imported late
+    from runner.cli.console import print_json, print_note
+    from runner.cli.run_steps import CLOCK
+    from runner.run.context import RunContext
+
+    run_id = cell.folder.run_id
+
+    def launched() -> None:
+        if given["as_json"]:
+            print_json({"event": "launch", "run": run_id})
+        else:
+            print_note(f"Run {run_id} of {cell.work.job.name} in {cell.folder.path}")
+
+    return RunContext(
+        clock=CLOCK,
+        environment=arguments.environment(),
+        runs_dir=given["runs_dir"],
+        tell=lambda sentence: print_note(f"{run_id}: {sentence}"),
+        launched=launched,
+        watch=progress.watch,
+    )
+
+
+def _conclude(
+    every: Sequence[MatrixCell], came: Sequence[CellResult], given: dict[str, Any]
+) -> list[int]:
+    """Score what ended, and what an earlier process left unscored; all exit codes."""
+    from runner.cli import run_steps
+    from runner.cli.console import FAILED_TASKS, print_note
+    from runner.run.end import RunOutcome
+    from store.database import open_reader
+    from store.read.status import scorings
+
+    by_run = {each.cell.folder.run_id: each for each in came}
+    codes = []
+    for cell in every:
+        run = by_run.get(cell.folder.run_id)
+        if run is not None and run.ended is None:
+            print_note(f"siftlog: {cell.folder.run_id}: {run.why}")
+            codes.append(FAILED_TASKS)
+            continue
+        scores = not given["no_score"]
+        if run is None:
+            with open_reader(cell.folder.log) as reader:
+                scores = scores and not scorings(reader)
+        is_cancelled = run is None and cell.state == "cancelled"
+        ended = run.ended if run is not None else None
+        codes.append(
+            run_steps.end(
+                cell.folder,
+                cell.work,
+                ended
+                or RunOutcome(outcome="cancelled" if is_cancelled else "finished"),
+                given,
+                scores=scores,
+                shows=False,  # the table does, of all runs
+            )
+        )
+    return codes
+
+
+def _show(
+    matrix: MatrixFile, every: Sequence[MatrixCell], folder: Path, given: dict[str, Any]
+) -> None:
+    """Write the table and the page, and print the table."""
+    import json
+
+    from jobs import run_matrix
+    from jobs.run_matrix import matrix_rows, page
+    from runner.cli.console import print_json, print_raw, print_text
+    from runner.cli.run_steps import CLOCK
+    from runner.score.render import REPORT, csv_lines
+    from runner.typeset import typeset
+
+    found = matrix_rows(every, CLOCK)
+    shown = run_matrix.as_json(matrix.group, found)
+    (folder / "comparison.csv").write_text(
+        csv_lines(run_matrix.csv_rows(found)), "utf-8"
+    )
+    (folder / "comparison.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    if not given["no_report"]:
+        whole = page(matrix.group, found, matrix.options.budget)
+        (folder / REPORT).write_text(whole, "utf-8")
+    if given["as_json"]:
+        print_json({"event": "compared", **shown})
+        return
+    if given["form"] != "text":
+        print_raw(typeset([run_matrix.sheet(matrix.group, found)], given["form"]))
+        return
+    print_text(run_matrix.text(matrix.group, found))
+    print_text(f"files: {folder}")
+
+
+def _worst(codes: Sequence[int]) -> int:
+    """One exit code for all: what a person must see to first.
+
+    Something interrupted, then money, then what failed, then what a check found.
+    """
+    from runner.cli.console import BUDGET, CHECK_FAILED, DONE, FAILED_TASKS, INTERRUPTED
+
+    order = (INTERRUPTED, BUDGET, FAILED_TASKS, CHECK_FAILED, DONE)
+    # an endpoint that is out, or a run that cannot be scored, failed here
+    seen = {code if code in order else FAILED_TASKS for code in codes}
+    return next((code for code in order if code in seen), DONE)

@@ -1,0 +1,172 @@
+"""Builds the figures that several jobs share, one by one, for a few models each.
+
+A figure must never cost the numbers: one whose code raises becomes a `FailedFigure`,
+and the others follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from jobs.metrics.calibration import Bin
+from runner.job import sentence_of
+from runner.scorecard import (
+    Axis,
+    FailedFigure,
+    Figure,
+    Histogram,
+    LineSeries,
+    Panel,
+    Points,
+    ReferenceLine,
+)
+
+Shown = TypeVar("Shown")
+"""What a job draws figures from."""
+
+
+def build_figures(
+    prepare: Callable[[], Shown],
+    draws: Iterable[Callable[[Shown], Figure | Iterable[Figure] | None]],
+) -> Iterator[Figure | FailedFigure]:
+    """Yields figures in the order of the report.
+
+    Args:
+        prepare: makes what all figures are drawn from.
+        draws: each makes one figure, several, or None where the input has nothing for
+            it.
+    """
+    try:
+        shown = prepare()
+    except Exception as error:  # noqa: BLE001 - numbers outlive their pictures
+        yield _failed("figures", prepare, error)
+        return
+    for draw in draws:
+        try:
+            made = draw(shown)
+            figures = (made,) if isinstance(made, Figure) else tuple(made or ())
+        except Exception as error:  # noqa: BLE001 - see above
+            yield _failed(draw.__name__, draw, error)
+        else:
+            yield from figures
+
+
+def _failed(name: str, code: Callable[..., object], error: Exception) -> FailedFigure:
+    return FailedFigure(name=name, fault=sentence_of(error, code.__module__))
+
+
+Measured = TypeVar("Measured")
+"""What a job has measured of a model."""
+
+MOST_MODELS = 4
+"""In one figure; more lines or panels cannot be told apart. The tables hold all."""
+
+SIDE_BY_SIDE: Mapping[int, int] = {1: 1, 2: 2, 3: 3, 4: 2}
+"""Panels beside one another, by how many models have one each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSeries(Generic[Measured]):
+    """One of the models that are shown."""
+
+    name: str
+    series: int  #: its look, the same in every figure
+    column: Measured
+
+
+def first_models(columns: Mapping[str, Measured]) -> tuple[ModelSeries[Measured], ...]:
+    """The models that figures have room for, in their order."""
+    first = list(columns.items())[:MOST_MODELS]
+    return tuple(
+        ModelSeries(name=name, series=series, column=own)
+        for series, (name, own) in enumerate(first)
+    )
+
+
+def left_out_note(shown: int, every: int) -> str:
+    """The end of a caption; empty where all models are shown."""
+    if shown == every:
+        return ""
+    return f" The first {shown} of {every} models; the tables hold all."
+
+
+MOST_POINTS = 400
+"""Of a curve in a picture; more cannot be told apart."""
+
+
+def thinned_points(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """At most `MOST_POINTS` places of *n*, the first and the last among them."""
+    return np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilitySeries:
+    """A model's probabilities in bins."""
+
+    name: str
+    series: int  #: its look, the same in every figure
+    bins: Sequence[Bin]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityWords:
+    """What the axes are called."""
+
+    share: str
+    probability: str
+    counted: str
+
+
+def reliability_panels(
+    models: Sequence[ReliabilitySeries], words: ReliabilityWords
+) -> tuple[Panel, ...]:
+    """Two panels a model, for `SIDE_BY_SIDE` columns: the shares, counts below."""
+    columns = SIDE_BY_SIDE[len(models)]
+    rows = [models[i : i + columns] for i in range(0, len(models), columns)]
+    return tuple(
+        panel(model, words)
+        for row in rows
+        for panel in (_observed, _counts)
+        for model in row
+    )
+
+
+def _observed(model: ReliabilitySeries, words: ReliabilityWords) -> Panel:
+    filled = [each for each in model.bins if each.count]
+    x = tuple(each.mean_p for each in filled)
+    y = tuple(each.rate for each in filled)
+    return Panel(
+        title=model.name,
+        x=Axis(lo=0, hi=1),
+        y=Axis(label=words.share, lo=0, hi=1),
+        marks=(
+            ReferenceLine(way="diagonal", label="as stated"),
+            LineSeries(x=x, y=y, series=model.series),
+            Points(
+                x=x,
+                y=y,
+                lo=tuple(each.interval.lo for each in filled),
+                hi=tuple(each.interval.hi for each in filled),
+                series=model.series,
+            ),
+        ),
+    )
+
+
+def _counts(model: ReliabilitySeries, words: ReliabilityWords) -> Panel:
+    return Panel(
+        x=Axis(label=words.probability, lo=0, hi=1),
+        y=Axis(label=words.counted, lo=0),
+        height=0.5,
+        marks=(
+            Histogram(
+                edges=(*(each.lo for each in model.bins), model.bins[-1].hi),
+                counts=tuple(each.count for each in model.bins),
+                series=model.series,
+            ),
+        ),
+    )

@@ -1,1 +1,0 @@
-"""What a job's runs reached, one after the other: `siftlog history`."""

@@ -1,0 +1,379 @@
+"""Renders a history as a table, a line plot in characters, a figure and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from string import ascii_letters
+from typing import Any
+
+from jobs.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
+from jobs.text import cut, plural, shortened
+from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
+from runner.typeset import PrintCell, PrintColumn, PrintTable
+from store.results import ItemPart
+
+HEIGHT = 11
+"""Lines of the axis, both ends included: between tenths they are whole hundredths."""
+
+WIDTH = 60
+"""Columns for runs."""
+
+STEP = 12
+"""Columns from run to run, at most."""
+
+TIED, BETWEEN = "*", "·"
+"""Where several models stand, and what joins the points of one."""
+
+
+def plot(runs: Sequence[str], series: Mapping[str, Mapping[str, float]]) -> str:
+    """Draw the values of some models.
+
+    Args:
+        runs: the places along x, in order; only the last that fit are drawn.
+        series: by model the value of each run that it has one in; only as many as
+            there are letters are drawn.
+    """
+    drawn = list(runs[-WIDTH:])
+    places = {run: place for place, run in enumerate(drawn)}
+    step = min(STEP, (WIDTH - 1) // max(len(drawn) - 1, 1))
+    points = {
+        letter: [
+            (places[run] * step, value)
+            for run, value in values.items()
+            if run in places
+        ]
+        for letter, values in zip(ascii_letters, series.values(), strict=False)
+    }
+    values = [value for own in points.values() for _, value in own]
+    least = low(values)
+    rows = [[" "] * (step * max(len(drawn) - 1, 0) + 1) for _ in range(HEIGHT)]
+    for own in points.values():
+        for column, value in _between(own):
+            rows[_line(value, least)][column] = BETWEEN
+    for letter, own in points.items():
+        for column, value in own:
+            line = rows[_line(value, least)]
+            line[column] = letter if line[column] in f" {BETWEEN}" else TIED
+    axis = [1.0 - (1.0 - least) * line / (HEIGHT - 1) for line in range(HEIGHT)]
+    lines = [
+        f"{value:5.2f} |{''.join(row)}".rstrip()
+        for value, row in zip(axis, rows, strict=True)
+    ]
+    legend = "  ".join(
+        f"{letter} {model}" for letter, model in zip(points, series, strict=False)
+    )
+    return "\n".join([*lines, f"{'':6}+{'-' * len(rows[0])}", f"{'':7}{legend}"])
+
+
+def low(values: Sequence[float]) -> float:
+    """The lower end of the axis: a whole tenth below all values."""
+    least = min(values, default=0.0)
+    return min(max(int(least * 10) / 10, 0.0), 0.9)
+
+
+def _line(value: float, least: float) -> int:
+    return round((1.0 - value) / (1.0 - least) * (HEIGHT - 1))
+
+
+def _between(points: Sequence[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+    """The columns between neighbouring points, with the values of a straight line."""
+    for (left, start), (right, end) in pairwise(points):
+        for column in range(left + 1, right):
+            share = (column - left) / (right - left)
+            yield column, start + share * (end - start)
+
+
+UNDEFINED = "n/a"
+NAME = 24
+"""Characters of a run's or a model's name in the table."""
+
+
+def text(own: History) -> str:
+    """The table, and the line plot below it."""
+    runs = [run.folder.run_id for run in own.runs]
+    return "\n".join(
+        [*_table(own), "", _y_label(own), plot(runs, own.series), *_left_out(own)]
+    )
+
+
+def _y_label(own: History) -> str:
+    return f"macro {own.newest.milestone.measure} by run, oldest first"
+
+
+def _left_out(own: History) -> Iterator[str]:
+    if own.left_out:
+        item = own.newest.milestone.item
+        yield (
+            f"{plural(own.left_out, 'run')} left out, which did not ask for the same "
+            f"on any {item} of the newest."
+        )
+
+
+def _table(own: History) -> Iterator[str]:
+    measure = own.newest.milestone.measure
+    header = (
+        "run",
+        "date",
+        "model",
+        "passed",
+        f"macro {measure}",
+        "micro",
+        "verdict",
+        "cost $",
+        "delta",
+        "",
+    )
+    lines = [header, *map(_cells, own.lines)]
+    kept = [
+        at
+        for at, column in enumerate(zip(*lines, strict=True))
+        if any(cell != UNDEFINED for cell in column[1:])
+    ]
+    widths = {at: max(len(line[at]) for line in lines) for at in kept}
+    for line in lines:
+        cells = (
+            f"{line[at]:{'<' if at in _WORDS else '>'}{widths[at]}}" for at in kept
+        )
+        yield "  ".join(cells).rstrip()
+
+
+_WORDS = {0, 1, 2, 9}
+"""Columns of words; all others are numbers."""
+
+
+def _cells(line: HistoryLine) -> tuple[str, ...]:
+    row, previous = line.row, line.previous
+    verdicts = row.verdicts
+    return (
+        cut(row.run, NAME),
+        date(row),
+        shortened(row.model, NAME),
+        f"{row.passed}/{len(row.standings)}",
+        _number(row.macro()),
+        _number(row.micro),
+        UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
+        UNDEFINED if row.cost_usd is None else f"{row.cost_usd:.4f}",
+        UNDEFINED if previous is None else _signed(previous.delta),
+        "; ".join(_notes(line)),
+    )
+
+
+def sheet(own: History) -> PrintTable:
+    """The table for print."""
+    newest = own.newest.milestone
+    return PrintTable(
+        title=f"Runs of {newest.job}, oldest first",
+        columns=(
+            PrintColumn(name="Run"),
+            PrintColumn(name="Date"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="Passed", kind="number"),
+            PrintColumn(name=f"n ({newest.item}s)", kind="number"),
+            PrintColumn(name=f"Macro {newest.measure}", kind="number"),
+            PrintColumn(name=f"Micro {newest.measure}", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Change", kind="change"),
+            PrintColumn(name="Note"),
+        ),
+        rows=tuple(map(_row, own.lines)),
+    )
+
+
+def _row(line: HistoryLine) -> tuple[PrintCell, ...]:
+    row, previous = line.row, line.previous
+    return (
+        row.run,
+        date(row),
+        row.model,
+        row.passed,
+        len(row.standings),
+        row.macro(),
+        row.micro,
+        row.cost_usd,
+        None if previous is None else previous.delta,
+        "; ".join(_notes(line)),
+    )
+
+
+def _notes(line: HistoryLine) -> Iterator[str]:
+    if line.row.milestone.partial:
+        yield "unfinished"
+    if line.data_changed:
+        yield "database changed"
+
+
+def comparison_text(
+    comparison: RowComparison, changes: Sequence[PartChange], *, max_drop: float
+) -> str:
+    """One comparison with the parts that were lost and gained."""
+    now, then = comparison.now, comparison.then
+    own = now.milestone
+    sides = f"{now.run}, {now.model}, against {then.run}, {then.model}"
+    values = [_number(row.macro(comparison.items)) for row in (now, then)]
+    allowed = f"may fall by {max_drop:g}{_spread(comparison)}"
+    change = f"{values[0]}, was {values[1]}: {_signed(comparison.delta)}"
+    lines = [
+        "",
+        f"{sides}, on {_share(comparison)}:",
+        f"  macro {own.measure} {change} ({allowed})",
+    ]
+    lines += (_change(each) for each in changes)
+    if not changes:
+        lines.append(f"  no {own.part} lost or gained")
+    return "\n".join(lines)
+
+
+def _share(comparison: RowComparison) -> str:
+    own = comparison.now
+    every, n = len(own.standings), len(comparison.items)
+    some = "" if n == every else f"{n} of "
+    return f"{some}{plural(every, own.milestone.item)}"
+
+
+def _spread(comparison: RowComparison) -> str:
+    spread = comparison.spread
+    return f"; replicates lie {spread:.4f} apart" if spread else ""
+
+
+def _change(each: PartChange) -> str:
+    what = "lost  " if each.is_lost else "gained"
+    scores = f"{_score(each.before)} -> {_score(each.after)}"
+    why = f"  {each.after.lost_at}" if each.after.lost_at else ""
+    return f"  {what}  {each.item}  {_one_line(each.part)}  score {scores}{why}"
+
+
+def _score(part: ItemPart) -> str:
+    return "none" if part.score is None else f"{part.score:g}"
+
+
+def as_json(own: History) -> dict[str, Any]:
+    """All lines, and what belongs to them."""
+    newest = own.newest.milestone
+    return {
+        "job": newest.job,
+        "measure": newest.measure,
+        "runs": [_line_json(line) for line in own.lines],
+        "left_out": own.left_out,
+    }
+
+
+def _line_json(line: HistoryLine) -> dict[str, Any]:
+    row, previous = line.row, line.previous
+    verdicts = row.verdicts
+    return {
+        "run": row.run,
+        "date": date(row),
+        "model": row.model,
+        "items": len(row.standings),
+        "passed": row.passed,
+        "macro": row.macro(),
+        "micro": row.micro,
+        "verdicts_passed": None if verdicts is None else verdicts[0],
+        "verdicts": None if verdicts is None else verdicts[1],
+        "cost_usd": row.cost_usd,
+        "delta": None if previous is None else previous.delta,
+        "delta_to": None if previous is None else previous.then.run,
+        "unfinished": row.milestone.partial,
+        "database_changed": line.data_changed,
+    }
+
+
+def comparison_json(
+    comparison: RowComparison, changes: Sequence[PartChange], *, max_drop: float
+) -> dict[str, Any]:
+    """One comparison with the parts that were lost and gained."""
+    now, then = comparison.now, comparison.then
+    return {
+        "run": now.run,
+        "model": now.model,
+        "against": then.run,
+        "against_model": then.model,
+        "items": list(comparison.items),
+        "macro": now.macro(comparison.items),
+        "macro_before": then.macro(comparison.items),
+        "delta": comparison.delta,
+        "spread": comparison.spread,
+        "failed": list(comparison.failed),
+        "lost": [_change_json(each) for each in changes if each.is_lost],
+        "gained": [_change_json(each) for each in changes if not each.is_lost],
+        "alerts": list(comparison.alerts(max_drop)),
+    }
+
+
+def _change_json(each: PartChange) -> dict[str, Any]:
+    return {
+        "item": each.item,
+        "part": each.part,
+        "score_before": each.before.score,
+        "score": each.after.score,
+        "lost_at": each.after.lost_at or None,
+    }
+
+
+def date(row: HistoryRow) -> str:
+    """The day on which a run was made, by UTC."""
+    return datetime.fromtimestamp(row.at_us / 1e6, UTC).date().isoformat()
+
+
+def _number(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value + 0.0:+.4f}"
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
+
+
+NAMED = 30
+"""Runs that are called by their names, at most; more are numbered."""
+
+
+def history_figure(own: History) -> Figure:
+    """Draw a line for each model, with a rule where other data were searched."""
+    measure = own.newest.milestone.measure
+    return Figure(
+        name="history",
+        title=f"{measure.capitalize()} by run",
+        caption=f"Mean {measure} over each run's {own.newest.milestone.item}s, oldest "
+        "run first. A vertical line stands where other data were searched: runs on its "
+        "two sides are not compared.",
+        panels=(
+            Panel(
+                marks=tuple(_marks(own)),
+                x=_runs(own),
+                y=Axis(label=f"macro {measure}", lo=low(_values(own)), hi=1.0),
+            ),
+        ),
+    )
+
+
+def _runs(own: History) -> Axis:
+    if len(own.runs) > NAMED:
+        return Axis(label="run, oldest first", lo=0, hi=len(own.runs) - 1)
+    return Axis(names=tuple(run.folder.run_id for run in own.runs))
+
+
+def _values(own: History) -> list[float]:
+    return [value for values in own.series.values() for value in values.values()]
+
+
+def _marks(own: History) -> Iterator[Mark]:
+    places = {run.folder.run_id: place for place, run in enumerate(own.runs)}
+    for number, (model, values) in enumerate(own.series.items()):
+        yield LineSeries(
+            x=tuple(places[run] for run in values),
+            y=tuple(values.values()),
+            label=model,
+            series=number,
+            marked=True,
+        )
+    for place, (before, after) in enumerate(pairwise(own.runs)):
+        if before.milestone.data != after.milestone.data:
+            yield ReferenceLine(
+                way="vertical", at=place + 0.5, label="database changed"
+            )

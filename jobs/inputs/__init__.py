@@ -1,0 +1,1 @@
+"""Reads input files: rows, column maps, data sets, documents, samples."""

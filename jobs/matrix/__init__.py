@@ -1,1 +1,0 @@
-"""The verb `siftlog run-all`: a matrix of runs, one table and one page of them all."""

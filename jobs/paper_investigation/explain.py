@@ -1,0 +1,350 @@
+"""Explains why a paper scored what it did: truth, lists, questions, verdicts.
+
+`PMC1 rs1 mcq_drug:7 PMC2` means rs1 and a question of PMC1, and all of PMC2. A task's
+key, such as `PMC1/mcq_drug:7`, means that question. Nothing after a paper: all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from jobs.paper_investigation import plan
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.bench import sentences_of
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    RuleChoice,
+    ScoringVariant,
+    expected,
+    judge,
+)
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.prompts import paper_of, question_text
+from jobs.paper_investigation.records import QuestionItem, record_of
+from jobs.paper_investigation.settings import InvestigationSettings, Rules
+from jobs.paper_investigation.variants import ground
+from jobs.text import quoted_lines
+from runner.errors import UsageError
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPaper:
+    """A paper with all that the data and a run hold about it."""
+
+    pmcid: str
+    title: str | None
+    truth: tuple[str, ...]  #: as they stand
+    questions: tuple[PaperQuestion, ...]
+    papers: tuple[GradedPaper, ...]  #: one a model and replicate; () before any run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperSelection:
+    """A paper, and the variants and questions of it that were asked for."""
+
+    pmcid: str
+    words: tuple[str, ...]  #: () means everything
+
+
+def selections(
+    items: Iterable[str], dataset: InvestigationDataset, run: Iterable[str]
+) -> tuple[PaperSelection, ...]:
+    """Cut *items* into papers and their words; *run*: papers that only a run knows."""
+    known = {*(paper.pmcid for paper in dataset.bench), *dataset.questions, *run}
+    found: list[tuple[str, list[str]]] = []
+    for item in items:
+        pmcid, slash, key = item.partition("/")
+        if pmcid in known:
+            found.append((pmcid, [key] if slash and key else []))
+        elif found:
+            found[-1][1].append(item)
+        else:
+            raise UsageError(
+                f"There is no paper {item!r} here: name a paper of the bench first, "
+                "then its variants or questions."
+            )
+    return tuple(
+        PaperSelection(pmcid=pmcid, words=tuple(words)) for pmcid, words in found
+    )
+
+
+def chosen_questions(
+    selection: PaperSelection, case: ExplainedPaper, dataset: InvestigationDataset
+) -> tuple[PaperQuestion, ...]:
+    """The questions of *case* that the selection's words name."""
+    if not selection.words:
+        return case.questions
+    keys: set[str] = set()
+    for word in selection.words:
+        named = {q.key for q in case.questions if _is_named(word, q, dataset)}
+        if not named and not _is_variant(word, case, dataset):
+            raise UsageError(
+                f"{case.pmcid} has no variant and no question {word!r}: leave it out "
+                "to see all of them."
+            )
+        keys |= named
+    return tuple(question for question in case.questions if question.key in keys)
+
+
+def _is_named(
+    word: str, question: PaperQuestion, dataset: InvestigationDataset
+) -> bool:
+    if word.removeprefix("b/") == question.key or word == question.question_id:
+        return True
+    name = naming.normalize(word, dataset.settings.variant_case)
+    return name in plan.question_variants(question, dataset.settings)
+
+
+def _is_variant(word: str, case: ExplainedPaper, dataset: InvestigationDataset) -> bool:
+    name = naming.normalize(word, dataset.settings.variant_case)
+    truth = naming.distinct(case.truth, dataset.settings.variant_case)
+    return name in truth or any(
+        name in (paper.predicted or ()) for paper in case.papers
+    )
+
+
+_IN_TEXT = {True: "in the text", False: "not in the text", None: ""}
+
+
+def truth_lines(case: ExplainedPaper, dataset: InvestigationDataset) -> Iterator[str]:
+    """Each truth variant with its class, its place in the text, its questions."""
+    settings = dataset.settings
+    truth = naming.distinct(case.truth, settings.variant_case)
+    groups = plan.links(case.questions, truth, settings)
+    stands = _grounded(case.pmcid, truth, dataset)
+    yield (
+        f"truth      {len(truth)} variants, {len(case.truth)} as listed "
+        f"({settings.variant_case} case, {settings.variant_link} links)"
+    )
+    width = max((len(spelling) for spelling in truth.values()), default=0)
+    for name, spelling in truth.items():
+        yield (
+            f"  {spelling:<{width}}  {naming.variant_class(name):<11}  "
+            f"{len(groups[name]):>2} questions  {_IN_TEXT[stands.get(name)]}"
+        ).rstrip()
+    bench = dataset.paper(case.pmcid)
+    joined = [group for group in (bench.raw_variants if bench else ()) if group[1:]]
+    for group in joined:
+        yield f"  annotated together: {', '.join(group)}"
+
+
+def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[str]:
+    """What a model listed, how each entry matched, and what came of it."""
+    record = paper.record
+    yield f"{record.model}, replicate {record.replicate}"
+    yield f"  extraction {_reading(paper)}"
+    if record.reply is not None:
+        yield from quoted_lines(record.reply.text)
+    if paper.predicted is None:
+        return
+    yield f"  recalled   {len(paper.recalled)} of {len(paper.truth)}"
+    for name in paper.recalled:
+        theirs, ours = paper.predicted[name], paper.truth[name]
+        yield f"    {ours}: {_match(theirs, ours)}"
+    missed = [
+        spelt for name, spelt in paper.truth.items() if name not in paper.recalled
+    ]
+    yield f"  missed     {', '.join(missed) or 'none'}"
+    besides = {n: s for n, s in paper.predicted.items() if n not in paper.truth}
+    stands = _grounded(record.pmcid, besides, dataset)
+    named = (
+        f"{spelt} ({word})" if (word := _IN_TEXT[stands.get(name)]) else spelt
+        for name, spelt in besides.items()
+    )
+    yield f"  besides    {', '.join(named) or 'nothing'}"
+    yield (
+        f"  recall {_number(paper.recall)}  precision {_number(paper.precision)}  "
+        f"F1 {_number(paper.f1)}  question accuracy "
+        f"{_number(paper.question_accuracy)}  paper score {_number(paper.score)}"
+        f"{f'  skipped: {paper.skip}' if paper.skip else ''}"
+    )
+
+
+def _reading(paper: GradedPaper) -> str:
+    task = f"(task {paper.record.task})"
+    if isinstance(paper.listed, VariantList):
+        entries, dropped = len(paper.listed.entries), paper.listed.dropped
+        return f"{entries} entries, {dropped} dropped, rule {paper.listed.rule} {task}"
+    if isinstance(paper.listed, ParseFailure):
+        return f"could not be read: {paper.listed.reason} {task}"
+    return f"no reply: {paper.record.absent} {task}"
+
+
+def _match(theirs: str, ours: str) -> str:
+    """How a predicted spelling met the truth's: the first rule that suffices."""
+    if theirs == ours:
+        return "as spelt"
+    how = "letter case" if theirs.casefold() == ours.casefold() else "folded signs"
+    return f"by {how}, from {theirs!r}"
+
+
+def _grounded(
+    pmcid: str, names: Mapping[str, str] | Iterable[str], dataset: InvestigationDataset
+) -> dict[str, bool | None]:
+    if pmcid not in dataset.papers:
+        return {}
+    return ground(dataset.papers.text(pmcid), names)
+
+
+def _number(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"
+
+
+BOTH: tuple[Rules, ...] = ("robust", "clinpgx-qa")
+
+
+def question_lines(
+    question: PaperQuestion, case: ExplainedPaper, dataset: InvestigationDataset
+) -> Iterator[str]:
+    """The question as it is asked, then each model's reply and its worth."""
+    settings = dataset.settings
+    kind = question.question_type or "of no stated type"
+    yield f"{question.key}  {kind}  variant: {question.variant}"
+    for sentence in sentences_of(dataset, question):
+        yield f"  source     {sentence}"
+    yield "  prompt"
+    if question.options or question.sentence or question.drug:
+        yield from quoted_lines(question_text(dataset, question))
+    else:
+        yield "      (the imported file does not hold it)"
+    yield f"  expected   {expected(question)}"
+    for paper in case.papers:
+        for item in paper.record.items:
+            if item.question.key == question.key:
+                yield from _answer_lines(item, paper, settings)
+
+
+def _answer_lines(
+    item: QuestionItem, paper: GradedPaper, settings: InvestigationSettings
+) -> Iterator[str]:
+    record = paper.record
+    yield f"  {record.model}, replicate {record.replicate}"
+    if item.task is None:
+        yield "    not asked: no variant that it names was recalled"
+        return
+    task = f"task {item.task}"
+    if item.batch:
+        task += f", one of {len(item.batch.keys)} questions"
+    if item.reply is None:
+        yield f"    no reply: {item.absent} ({task})"
+        return
+    yield f"    reply ({task}, ended: {item.reply.finish_reason})"
+    yield from quoted_lines(item.reply.text)
+    uses = paper.uses.get(item.question.key, [])
+    if record.mode == "investigate":
+        counts = ", ".join(paper.truth[name] for name in uses) or "no recalled variant"
+        yield f"    counts for {counts}"
+    for rules in BOTH:
+        choice = RuleChoice(
+            lists=rules, letters=rules, p_values=rules, tolerance=settings.p_tolerance
+        )
+        judgement = judge(item, choice)
+        if judgement is not None:
+            yield f"    {rules:<10} {_verdict(judgement)}"
+
+
+def _verdict(judgement: AnswerJudgement) -> str:
+    worth = "right" if judgement.right else "wrong"
+    if judgement.failed:
+        return f"{worth}: could not be read, {judgement.rule}"
+    detail = ""
+    if judgement.p_value is not None and not judgement.right:
+        off = [
+            name
+            for name, fits in (
+                ("p-value", judgement.p_value_right),
+                ("significance", judgement.significance_right),
+            )
+            if not fits
+        ]
+        detail = f" ({' and '.join(off)} off)"
+    return f"{worth}{detail}: read {judgement.value} by rule {judgement.rule}"
+
+
+def explain(
+    dataset: InvestigationDataset,
+    answers: Answers | None,
+    items: tuple[str, ...],
+) -> str:
+    """Explain papers, or some of their variants and questions.
+
+    Args:
+        dataset: the inputs.
+        answers: those of a run; None before any.
+        items: a paper's id, then variants or questions of it; any number of times.
+
+    Raises:
+        UsageError: an item names nothing in the data or the run.
+    """
+    families = () if answers is None else answers.families()
+    marked = _marked(dataset, families, items)
+    pages = (
+        "\n".join(_lines(selection, _case(dataset, selection, marked), dataset))
+        for selection in selections(items, dataset, marked)
+    )
+    return "\n\n".join(pages) + "\n"
+
+
+def _marked(
+    dataset: InvestigationDataset,
+    families: Iterable[tuple[Answer, ...]],
+    items: tuple[str, ...],
+) -> dict[str, tuple[GradedPaper, ...]]:
+    """The run's view of the named papers; the other families are passed over."""
+    wanted = {paper_of(item) for item in items}
+    lens = ScoringVariant.of(dataset.settings)
+    found: dict[str, tuple[GradedPaper, ...]] = {}
+    for family in families:
+        pmcid = paper_of(family[0].task.key)
+        if pmcid in wanted:
+            paper = grade(
+                read_extraction_reply(record_of(dataset, family), lens.rules), lens
+            )
+            found[pmcid] = (*found.get(pmcid, ()), paper)
+    return found
+
+
+def _case(
+    dataset: InvestigationDataset,
+    selection: PaperSelection,
+    marked: dict[str, tuple[GradedPaper, ...]],
+) -> ExplainedPaper:
+    pmcid = selection.pmcid
+    papers = marked.get(pmcid, ())
+    bench = dataset.paper(pmcid)
+    records = [paper.record for paper in papers]
+    stored = {
+        item.question.key: item.question for record in records for item in record.items
+    }
+    listed = bench.variants if bench else next((r.truth for r in records), ())
+    titles = (bench.title if bench else None, dataset.papers.title(pmcid))
+    return ExplainedPaper(
+        pmcid=pmcid,
+        title=next(filter(None, (*titles, *(r.title for r in records))), None),
+        truth=listed,
+        questions=dataset.questions.get(pmcid) or tuple(stored.values()),
+        papers=papers,
+    )
+
+
+def _lines(
+    selection: PaperSelection, case: ExplainedPaper, dataset: InvestigationDataset
+) -> Iterator[str]:
+    questions = chosen_questions(selection, case, dataset)
+    yield f"{case.pmcid}  {case.title or '(no title)'}"
+    yield from truth_lines(case, dataset)
+    for paper in case.papers:
+        if paper.record.mode != "questions":
+            yield ""
+            yield from list_lines(paper, dataset)
+    if not questions:
+        yield ""
+        yield "no question names what was asked for"
+    for question in questions:
+        yield ""
+        yield from question_lines(question, case, dataset)

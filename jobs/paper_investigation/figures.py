@@ -1,0 +1,485 @@
+"""Builds the figures of a scoring: models compared, and where questions fail.
+
+Every number here is a metric of the scorecard or a count behind one; nothing is
+computed for a picture alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.figures import build_figures
+from jobs.paper_investigation.model_pairs import PaperModelPair
+from jobs.paper_investigation.paper_scores import AVERAGES, RECALL, SCORE, PaperScores
+from jobs.paper_investigation.question_counts import SIGNIFICANCES, TOTAL
+from jobs.paper_investigation.run_tally import RunTally
+from jobs.paper_investigation.settings import PIPELINES
+from runner.scorecard import (
+    Axis,
+    Bars,
+    FailedFigure,
+    Figure,
+    Heatmap,
+    Histogram,
+    Metric,
+    Numbers,
+    Panel,
+    Points,
+    ReferenceLine,
+    Stack,
+)
+
+BINS = tuple(place / 10 for place in range(11))
+
+SHARE_DIGITS = 3
+"""Papers closer than that are one point of a scatter plot."""
+
+WORDS = {
+    "avg_variant_recall": "variant recall",
+    "avg_question_acc": "question accuracy",
+    "avg_paper_score": "paper score",
+    "avg_precision": "precision",
+    "avg_f1": "F1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountFigures:
+    """What was counted of the models that are shown."""
+
+    survey: RunTally
+    models: Sequence[str]
+    more: str  #: said behind each caption: which models are left out
+
+    def papers(self) -> Figure:
+        """How many papers lie where."""
+        average = RECALL if self.survey.mode == "extract" else SCORE
+        word = WORDS[average.path]
+        counts = {
+            model: _counts(self.survey.tallies[model].papers.values(average.value))
+            for model in self.models
+        }
+        most = max(map(max, counts.values()))
+        return Figure(
+            name="papers",
+            title=f"Papers by {word}",
+            caption=f"How many scored papers lie in each tenth of the {word}; a paper "
+            f"of several replicates counts once, with its mean.{self.more}",
+            columns=2,
+            panels=tuple(
+                Panel(
+                    title=model,
+                    x=Axis(label=word, lo=0, hi=1),
+                    y=Axis(label="papers", lo=0, hi=most),
+                    height=0.8,
+                    marks=(Histogram(edges=BINS, counts=own, series=series),),
+                )
+                for series, (model, own) in enumerate(counts.items())
+            ),
+        )
+
+    def ceiling(self) -> Figure:
+        """The score of each paper against its recall, which it cannot exceed."""
+        return Figure(
+            name="score-by-recall",
+            title="Paper score against variant recall",
+            caption="A point a paper; papers in one place are one point. A paper's "
+            "score is its recall times how well its questions were answered, so it "
+            "lies on the diagonal where all answers are right and nowhere above."
+            f"{self.more}",
+            columns=2,
+            panels=tuple(
+                Panel(
+                    title=model,
+                    x=Axis(label=WORDS[RECALL.path], lo=0, hi=1),
+                    y=Axis(label=WORDS[SCORE.path], lo=0, hi=1),
+                    marks=(
+                        ReferenceLine(way="diagonal", label="ceiling"),
+                        _scattered(self.survey.tallies[model].papers, series),
+                    ),
+                    square=True,
+                )
+                for series, model in enumerate(self.models)
+            ),
+        )
+
+    def differences(self, pairs: Sequence[PaperModelPair]) -> Iterator[Figure]:
+        """What every two models differ by, average for average."""
+        shown = [p for p in pairs if {p.left, p.right} <= {*self.models}]
+        paths = list(dict.fromkeys(path for pair in shown for path in pair.averages))
+        if not paths:
+            return
+        names = tuple(f"{p.left} - {p.right}\nn = {p.papers:,}" for p in shown)
+        yield Figure(
+            name="differences",
+            title="Differences between models",
+            caption="The first model's mean less the second's, over the papers that "
+            "both have (n), with paired percentile bootstrap intervals by paper; an "
+            f"interval that holds 0 decides nothing.{self.more}",
+            panels=tuple(
+                Panel(
+                    title=WORDS[path],
+                    x=Axis(label="difference"),
+                    y=Axis(names=names),
+                    marks=(
+                        ReferenceLine(way="vertical", at=0.0),
+                        _forest(shown, path),
+                    ),
+                )
+                for path in paths
+            ),
+        )
+
+    def outcomes(self) -> Figure:
+        """What became of every question."""
+        totals = [
+            self.survey.tallies[model].breakdown.pipelines[TOTAL]
+            for model in self.models
+        ]
+        parts: Mapping[str, Numbers] = {
+            "right": tuple(group.right for group in totals),
+            "wrong": tuple(g.answered - g.right - g.unparsed for g in totals),
+            "unreadable reply": tuple(group.unparsed for group in totals),
+            "no reply": tuple(group.missing.total() for group in totals),
+        }
+        return Figure(
+            name="outcomes",
+            title="What became of the questions",
+            caption="Every question that was asked, once: answered right or wrong, "
+            "with a reply that could not be read (which counts as wrong), or without a "
+            f"reply (which counts nowhere).{self.more}",
+            panels=(
+                Panel(
+                    x=Axis(label="questions", lo=0),
+                    y=Axis(names=tuple(self.models)),
+                    marks=tuple(
+                        Stack(values=values, label=name, series=series)
+                        for series, (name, values) in enumerate(parts.items())
+                    ),
+                ),
+            ),
+        )
+
+    def significance(self) -> Figure:
+        """Which significance was stated where which one was right."""
+        return Figure(
+            name="significance",
+            title="Significance: expected and answered",
+            caption="Study-parameter answers by the significance that was expected "
+            "(rows) and the one that was stated (columns); a reply that could not be "
+            f"read states something else. Right ones lie on the diagonal.{self.more}",
+            panels=tuple(
+                Panel(
+                    title=model,
+                    x=Axis(label="answered", names=SIGNIFICANCES),
+                    y=Axis(label="expected", names=SIGNIFICANCES),
+                    marks=(
+                        Heatmap(
+                            rows=tuple(
+                                tuple(stated[row, column] for column in SIGNIFICANCES)
+                                for row in SIGNIFICANCES
+                            ),
+                            label="answers",
+                        ),
+                    ),
+                )
+                for model in self.models
+                if (stated := self.survey.tallies[model].study.significances)
+            ),
+        )
+
+
+def _scattered(papers: PaperScores, series: int) -> Points:
+    found = zip(papers.values(RECALL.value), papers.values(SCORE.value), strict=True)
+    places = dict.fromkeys(
+        (round(recall, SHARE_DIGITS), round(score, SHARE_DIGITS))
+        for recall, score in found
+        if recall is not None and score is not None
+    )
+    return Points(
+        x=tuple(recall for recall, _ in places),
+        y=tuple(score for _, score in places),
+        series=series,
+    )
+
+
+def _forest(pairs: Sequence[PaperModelPair], path: str) -> Points:
+    found = [pair.averages.get(path) for pair in pairs]
+    gaps = [each.gap if each else None for each in found]
+    return Points(
+        x=tuple(gap.value if gap else None for gap in gaps),
+        y=tuple(range(len(pairs))),
+        lo=tuple(gap.interval.lo if gap else None for gap in gaps),
+        hi=tuple(gap.interval.hi if gap else None for gap in gaps),
+    )
+
+
+def _counts(values: Sequence[float | None]) -> tuple[int, ...]:
+    """How many values lie in each bin; the last one takes 1 in."""
+    counts = [0] * (len(BINS) - 1)
+    for value in values:
+        if value is not None:
+            counts[min(bisect_right(BINS, value), len(counts)) - 1] += 1
+    return tuple(counts)
+
+
+MOST_MODELS = 6
+"""Side by side in one picture; the tables hold all."""
+
+FIELDS = {"p_value": "p-value", "significance": "significance", "both": "both"}
+
+ALL_CLASSES = "class.MICRO-AVG.recall"
+
+ByPath = Mapping[str, Metric]
+
+
+def figures(
+    survey: RunTally, metrics: Mapping[str, ByPath], pairs: Sequence[PaperModelPair]
+) -> Iterator[Figure | FailedFigure]:
+    """The figures of a scoring; none for what was not asked.
+
+    Args:
+        survey: what was counted.
+        metrics: by model and path.
+        pairs: every two models.
+    """
+    return build_figures(
+        lambda: _shown(survey, metrics, pairs),
+        (
+            averages,
+            papers,
+            ceiling,
+            differences,
+            classes,
+            kinds,
+            pipelines,
+            outcomes,
+            fields,
+            significance,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FigureInput:
+    """What figures are drawn from."""
+
+    survey: RunTally
+    pairs: Sequence[PaperModelPair]
+    rates: _Rates
+    counted: CountFigures
+    asked: Sequence[str]  #: pipelines with answers, and their total
+
+    @property
+    def has_averages(self) -> bool:
+        """Whether papers are averaged over at all."""
+        return bool(AVERAGES[self.survey.mode])
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether study parameters were asked for."""
+        models = self.rates.models.values()
+        return any("study_param.both.accuracy" in own for own in models)
+
+
+def _shown(
+    survey: RunTally, metrics: Mapping[str, ByPath], pairs: Sequence[PaperModelPair]
+) -> _FigureInput:
+    names = tuple(metrics)[:MOST_MODELS]
+    left = len(metrics) > len(names)
+    more = f" The first {len(names)} of {len(metrics)} models." if left else ""
+    tallies = [survey.tallies[model] for model in names]
+    return _FigureInput(
+        survey=survey,
+        pairs=pairs,
+        rates=_Rates(models={name: metrics[name] for name in names}, more=more),
+        counted=CountFigures(survey=survey, models=names, more=more),
+        asked=[
+            name
+            for name in (*PIPELINES, TOTAL)
+            if any(tally.breakdown.pipelines[name].answered for tally in tallies)
+        ],
+    )
+
+
+def averages(shown: _FigureInput) -> Figure | None:
+    """Means over papers."""
+    paths = [average.path for average in AVERAGES[shown.survey.mode]]
+    return _averages(shown.rates, paths) if paths else None
+
+
+def papers(shown: _FigureInput) -> Figure | None:
+    """How many papers lie where."""
+    return shown.counted.papers() if shown.has_averages else None
+
+
+def ceiling(shown: _FigureInput) -> Figure | None:
+    """The score of each paper against its recall."""
+    return shown.counted.ceiling() if shown.survey.mode == "investigate" else None
+
+
+def differences(shown: _FigureInput) -> Iterator[Figure]:
+    """Papers on which two models differ."""
+    if shown.has_averages:
+        yield from shown.counted.differences(shown.pairs)
+
+
+def classes(shown: _FigureInput) -> Figure | None:
+    """Recall by class of variants."""
+    return _classes(shown.rates) if shown.has_averages else None
+
+
+def kinds(shown: _FigureInput) -> Figure | None:
+    """Recall by kind of variants."""
+    return _kinds(shown.rates) if shown.has_averages else None
+
+
+def pipelines(shown: _FigureInput) -> Figure | None:
+    """Accuracy by pipeline."""
+    return _pipelines(shown.rates, shown.asked) if shown.asked else None
+
+
+def outcomes(shown: _FigureInput) -> Figure | None:
+    """What became of the questions."""
+    return shown.counted.outcomes() if shown.asked else None
+
+
+def fields(shown: _FigureInput) -> Figure | None:
+    """Accuracy by study parameter."""
+    return _fields(shown.rates) if shown.has_fields else None
+
+
+def significance(shown: _FigureInput) -> Figure | None:
+    """Stated against expected significance."""
+    return shown.counted.significance() if shown.has_fields else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rates:
+    """The metrics of the models that are shown; all of them lie between 0 and 1."""
+
+    models: Mapping[str, ByPath]
+    more: str  #: said behind each caption: which models are left out
+
+    def points(self, paths: Sequence[str]) -> tuple[Points, ...]:
+        """A point with its interval for each model at each path, none over another."""
+        gap = 0.7 / len(self.models)
+        begin = (1 - len(self.models)) / 2 * gap
+        return tuple(
+            Points(
+                x=_values(found),
+                y=tuple(place + begin + series * gap for place in range(len(paths))),
+                lo=tuple(m.lo if m else None for m in found),
+                hi=tuple(m.hi if m else None for m in found),
+                label=model,
+                series=series,
+            )
+            for series, (model, found) in enumerate(self._at(paths))
+        )
+
+    def bars(self, paths: Sequence[str]) -> tuple[Bars, ...]:
+        """A bar with its interval for each model at each path."""
+        return tuple(
+            Bars(
+                values=_values(found),
+                lo=tuple(m.lo if m else None for m in found),
+                hi=tuple(m.hi if m else None for m in found),
+                label=model,
+                series=series,
+            )
+            for series, (model, found) in enumerate(self._at(paths))
+        )
+
+    def panel(
+        self, words: Mapping[str, str], marks: tuple[Points | Bars, ...], label: str
+    ) -> Panel:
+        """The marks at the names of the paths, each with the n of the models."""
+        names = tuple(f"{word}\nn = {self._n(path)}" for path, word in words.items())
+        return Panel(x=Axis(label=label, lo=0, hi=1), y=Axis(names=names), marks=marks)
+
+    def _at(self, paths: Sequence[str]) -> Iterator[tuple[str, list[Metric | None]]]:
+        for model, own in self.models.items():
+            yield model, [own.get(path) for path in paths]
+
+    def _n(self, path: str) -> str:
+        """Of all models, or a range where they differ."""
+        found = [own[path] for own in self.models.values() if path in own]
+        sizes = [m.n if m.n_defined is None else m.n_defined for m in found]
+        low, high = min(sizes, default=0), max(sizes, default=0)
+        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _values(found: Sequence[Metric | None]) -> Numbers:
+    return tuple(metric.value if metric else None for metric in found)
+
+
+def _averages(rates: _Rates, paths: Sequence[str]) -> Figure:
+    words = {path: WORDS[path] for path in paths}
+    return Figure(
+        name="averages",
+        title="Averages over papers",
+        caption="Means over the scored papers with percentile bootstrap intervals by "
+        "paper; n is the number of papers that have a value. Precision is a lower "
+        f"bound: the truth lists only variants with findings.{rates.more}",
+        panels=(rates.panel(words, rates.points(paths), "mean over papers"),),
+    )
+
+
+def _classes(rates: _Rates) -> Figure:
+    words = _recalls(rates, "class")
+    words[ALL_CLASSES] = "all"
+    return Figure(
+        name="classes",
+        title="Recall by class of variant",
+        caption="Truth variants that were listed, over all of the class, in papers "
+        f"whose list could be read; n is the number of truth variants.{rates.more}",
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
+    )
+
+
+def _kinds(rates: _Rates) -> Figure:
+    words = _recalls(rates, "kind")
+    return Figure(
+        name="kinds",
+        title="Recall by kind of variant",
+        caption="Truth variants that were listed, over all of the kind, in papers "
+        "whose list could be read, with percentile bootstrap intervals by paper; n is "
+        f"the number of truth variants.{rates.more}",
+        panels=(rates.panel(words, rates.bars([*words]), "recall"),),
+    )
+
+
+def _recalls(rates: _Rates, prefix: str) -> dict[str, str]:
+    """The recalls below *prefix* by path, with what each is of."""
+    every = dict.fromkeys(path for own in rates.models.values() for path in own)
+    return {
+        path: path.split(".")[1]
+        for path in every
+        if path.startswith(f"{prefix}.") and path.endswith(".recall")
+    }
+
+
+def _pipelines(rates: _Rates, asked: Sequence[str]) -> Figure:
+    words = {f"pipeline.{name}.accuracy": name for name in asked}
+    return Figure(
+        name="pipelines",
+        title="Right answers by question pipeline",
+        caption="Right over answered questions, each question once, with percentile "
+        "bootstrap intervals by paper; n is the number of answered questions."
+        f"{rates.more}",
+        panels=(rates.panel(words, rates.bars(tuple(words)), "accuracy"),),
+    )
+
+
+def _fields(rates: _Rates) -> Figure:
+    words = {f"study_param.{name}.accuracy": word for name, word in FIELDS.items()}
+    return Figure(
+        name="study-fields",
+        title="Study parameters, field by field",
+        caption="Is it the p-value or the significance that fails? Right over answered "
+        "study-parameter questions; an answer is right where both are. n is the "
+        f"number of answers.{rates.more}",
+        panels=(rates.panel(words, rates.bars(tuple(words)), "accuracy"),),
+    )

@@ -1,0 +1,283 @@
+"""Grades a paper: what was recalled, which answers are right, and the paper's score.
+
+The formulas of the job's specification, one paper at a time, with nothing aggregated.
+With truth T, predicted set L, recalled R = L and T, and Q(v) the answered questions of
+a recalled variant v:
+
+    recall             |R| / |T|
+    precision          |R| / |L|, undefined if L is empty
+    F1                 2 |R| / (|T| + |L|)
+    accuracy(v)        right / answered over Q(v)
+    question accuracy  unweighted mean of accuracy(v) over recalled v with answers
+    paper score        recall x question accuracy; 0 where no recalled variant has
+                       questions; undefined where none of them has a reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from jobs.metrics import mean, ratio
+from jobs.paper_investigation import plan
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    RuleChoice,
+    ScoringVariant,
+    judge,
+    read_list,
+)
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.records import PaperRecord, QuestionItem
+from jobs.paper_investigation.settings import Case
+from runner.messages import ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedAnswer:
+    """A question that was asked, with the worth of its answer."""
+
+    item: QuestionItem
+    judgement: AnswerJudgement | None  #: None: there is no reply
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was answered, and rightly."""
+        return self.judgement is not None and self.judgement.right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedPaper:
+    """One paper under one model in one replicate, seen through one lens."""
+
+    record: PaperRecord
+    skip: str | None = None  #: why the paper has no score
+    listed: VariantList | ParseFailure | None = None  #: None: no reply to read
+    truth: Mapping[str, str] = field(default_factory=dict)  #: normal form -> spelling
+    predicted: Mapping[str, str] | None = None  #: likewise; None: not known
+    recalled: tuple[str, ...] = ()  #: in truth order
+    links: Mapping[str, tuple[GradedAnswer, ...]] = field(default_factory=dict)
+    """By recalled variant that has asked questions, in truth order."""
+    accuracies: Mapping[str, float] = field(default_factory=dict)
+    """Right over answered, by recalled variant that has an answer."""
+    questions: tuple[GradedAnswer, ...] = ()  #: those of `links`, each once
+    aside: tuple[
+        GradedAnswer, ...
+    ] = ()  #: asked about missed variants, for diagnosis only
+    unlinked: tuple[str, ...] = ()  #: recalled variants that no question names
+    unasked: tuple[
+        QuestionItem, ...
+    ] = ()  #: the present plan asks for them, the run did not
+    stale: int = 0  #: replies that the present plan does not ask for
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the extraction's reply holds a list."""
+        return self.predicted is not None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the truth that was listed."""
+        if self.predicted is None:
+            return None
+        share = ratio(len(self.recalled), len(self.truth))
+        return 1.0 if share is None else share
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the list that is truth: a lower bound, as curators list findings."""
+        return ratio(len(self.recalled), len(self.predicted or ()))
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of recall and precision."""
+        if self.predicted is None:
+            return None
+        return ratio(2 * len(self.recalled), len(self.truth) + len(self.predicted))
+
+    @property
+    def uses(self) -> dict[str, list[str]]:
+        """Which recalled variants each question counts for, by its key."""
+        found: dict[str, list[str]] = {}
+        for variant, asked in self.links.items():
+            for marked in asked:
+                found.setdefault(marked.item.question.key, []).append(variant)
+        return found
+
+    @property
+    def question_accuracy(self) -> float | None:
+        """Mean of `accuracies`; undefined where there are none."""
+        return mean(self.accuracies.values())
+
+    @property
+    def pooled_accuracy(self) -> float | None:
+        """Right answers over all answers of the paper, each once."""
+        answered = [q for q in self.questions if q.judgement]
+        return ratio(sum(q.is_right for q in answered), len(answered))
+
+    @property
+    def score(self) -> float | None:
+        """Recall x question accuracy; never above recall."""
+        if self.skip is not None or self.record.mode != "investigate":
+            return None
+        return self._score(self.question_accuracy)
+
+    @property
+    def score_with_missing_as_wrong(self) -> float | None:
+        """The score if every question without a reply counted as wrong."""
+        if not self.is_parsed or self.record.mode != "investigate":
+            return None
+        if all(question.judgement for question in self.questions):
+            return self.score
+        return self._score(
+            mean(
+                ratio(sum(question.is_right for question in asked), len(asked))
+                for asked in self.links.values()
+            )
+        )
+
+    def _score(self, accuracy: float | None) -> float:
+        return (self.recall or 0.0) * (accuracy or 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionReading:
+    """A record's replies under one set of rules; lenses with these rules share it."""
+
+    record: PaperRecord
+    listed: VariantList | ParseFailure | None  #: None: no reply to read
+    questions: Mapping[str, GradedAnswer]  #: those that were asked, by their keys
+
+
+def read_extraction_reply(record: PaperRecord, rules: RuleChoice) -> ExtractionReading:
+    """Read all replies of a record."""
+    return ExtractionReading(
+        record=record,
+        listed=_listed(record, rules),
+        questions={
+            item.question.key: GradedAnswer(item=item, judgement=judge(item, rules))
+            for item in record.items
+            if item.task is not None
+        },
+    )
+
+
+def grade(reading: ExtractionReading, lens: ScoringVariant) -> GradedPaper:
+    """Compare what was read, by the rules of *lens*, with the truth."""
+    record, listed = reading.record, reading.listed
+    if record.mode == "questions":
+        asked = tuple(reading.questions.values())
+        return GradedPaper(record=record, questions=asked, stale=record.strays)
+    truth = distinct(record.truth, lens.settings.variant_case)
+    if isinstance(listed, VariantList):
+        return _marked_paper(reading, lens, truth, listed)
+    return GradedPaper(
+        record=record,
+        skip="extraction_unparsed" if listed else record.absent,
+        listed=listed,
+        truth=truth,
+        stale=record.strays + sum(item.reply is not None for item in record.items),
+    )
+
+
+# Lenses of a record, and models under one paper, ask for the same lists in a row.
+@lru_cache(maxsize=64)
+def distinct(variants: tuple[str, ...], case: Case) -> Mapping[str, str]:
+    """Normalised forms in order, each with its first spelling."""
+    return naming.distinct(variants, case)
+
+
+def _marked_paper(
+    reading: ExtractionReading,
+    lens: ScoringVariant,
+    truth: Mapping[str, str],
+    listed: VariantList,
+) -> GradedPaper:
+    record = reading.record
+    predicted = distinct(listed.entries, lens.settings.variant_case)
+    extracted = GradedPaper(
+        record=record,
+        listed=listed,
+        truth=truth,
+        predicted=predicted,
+        recalled=tuple(variant for variant in truth if variant in predicted),
+    )
+    if record.mode == "extract":
+        return extracted
+    return _with_questions(extracted, reading.questions, lens)
+
+
+def _with_questions(
+    paper: GradedPaper, read: Mapping[str, GradedAnswer], lens: ScoringVariant
+) -> GradedPaper:
+    record, recalled = paper.record, paper.recalled
+    settings = lens.stored if record.fixed_links else lens.settings
+    wanted: Iterable[str] = paper.truth if settings.ask == "all" else recalled
+    groups = plan.links((i.question for i in record.items), wanted, settings)
+    keys = {question.key for group in groups.values() for question in group}
+    asked = {key: marked for key, marked in read.items() if key in keys}
+    links = {
+        variant: own
+        for variant in recalled
+        if (own := tuple(asked[q.key] for q in groups[variant] if q.key in asked))
+    }
+    accuracies = dict(_accuracies(links))
+    counted = {own.item.question.key for group in links.values() for own in group}
+    unlinked = tuple(variant for variant in recalled if not groups[variant])
+    left_out = (marked for key, marked in read.items() if key not in keys)
+    return replace(
+        paper,
+        skip=None
+        if accuracies
+        else _questions_skip(
+            links, is_complete=len(links) + len(unlinked) == len(recalled)
+        ),
+        links=links,
+        accuracies=accuracies,
+        questions=tuple(own for key, own in asked.items() if key in counted),
+        aside=tuple(own for key, own in asked.items() if key not in counted),
+        unlinked=unlinked,
+        unasked=tuple(
+            item
+            for item in record.items
+            if item.task is None and item.question.key in keys
+        ),
+        stale=record.strays + sum(marked.judgement is not None for marked in left_out),
+    )
+
+
+def _listed(
+    record: PaperRecord, rules: RuleChoice
+) -> VariantList | ParseFailure | None:
+    if record.reply is not None:
+        return read_list(record.reply, rules)
+    if record.absent == "extraction_failed" and rules.lists == "clinpgx-qa":
+        return ParseFailure(reason="empty_reply")
+    return None
+
+
+def _accuracies(
+    links: Mapping[str, tuple[GradedAnswer, ...]],
+) -> Iterator[tuple[str, float]]:
+    for variant, asked in links.items():
+        verdicts = [q.judgement.right for q in asked if q.judgement]
+        accuracy = ratio(sum(verdicts), len(verdicts))
+        if accuracy is not None:
+            yield variant, accuracy
+
+
+def _questions_skip(
+    links: Mapping[str, tuple[GradedAnswer, ...]], *, is_complete: bool
+) -> str | None:
+    """Why a paper whose questions have no answer at all has no score.
+
+    A paper without questions has one: 0.
+    """
+    asked = [question for group in links.values() for question in group]
+    if any(question.item.absent == "open" for question in asked):
+        return "open"
+    if asked:
+        return "questions_failed"
+    return None if is_complete else "questions_not_asked"

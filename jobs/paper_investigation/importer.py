@@ -1,0 +1,333 @@
+"""Imports responses, predictions and results of other programs, in any form.
+
+What the files lack becomes tasks that were skipped, so that it stays in the counts: a
+file that leaves out the papers on which a model failed would otherwise make the model
+look better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from jobs.inputs.column_map import column_map, found_words, keys_of
+from jobs.paper_investigation.dataset import BenchPaper
+from jobs.paper_investigation.import_replies import read_flat
+from jobs.paper_investigation.import_results import (
+    ImportedFile,
+    read_extraction,
+    read_investigation,
+    read_mcq,
+    read_study,
+)
+from jobs.paper_investigation.inputs import load
+from jobs.paper_investigation.records import Mode, StoredPaper, encode
+from jobs.paper_investigation.settings import InvestigationSettings
+from jobs.text import plural
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer, TaskSpec
+
+NOT_IN_FILE = "not_in_file"
+"""Why a paper or question was skipped that no imported file answers."""
+
+NO_TEXT = "no_paper_text"
+"""Why a paper was skipped that has no text, in runs of the job too."""
+
+SHOWN = 3
+"""Papers that the note at import names."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AnsweredKeys:
+    """What files answer: papers, and questions that were asked alone."""
+
+    keys: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    """By model and replicate."""
+
+    def add(self, answer: ImportedAnswer) -> None:
+        """Take in an answer."""
+        if not answer.descends:
+            own = self.keys.setdefault((answer.model, answer.replicate), set())
+            own.add(answer.spec.key)
+
+
+def absent_answers(
+    answered: AnsweredKeys,
+    settings: InvestigationSettings,
+    mode: Mode,
+    *,
+    in_full: bool,
+) -> Iterator[ImportedAnswer]:
+    """A skipped task for each paper or question that a model's files lack.
+
+    Args:
+        answered: by the files.
+        settings: of the run; they name the bench and the questions.
+        mode: of the files.
+        in_full: whether tasks carry their truth, as those of files do that hold it;
+            otherwise they are the tasks that a run of the job would plan.
+
+    Raises:
+        DatasetError: the bench is off.
+    """
+    if settings.mode == "questions" and not in_full:
+        every = chain.from_iterable(load(settings).questions.values())
+        keys = [f"{question.pmcid}/{question.key}" for question in every]
+        yield from _skipped(answered, "question", dict.fromkeys(keys), set())
+        return
+    if settings.bench is None:
+        return
+    dataset = load(settings)
+    contexts = {
+        paper.pmcid: encode(_stored(paper, mode)) if in_full else None
+        for paper in dataset.bench
+    }
+    textless = (
+        {pmcid for pmcid in contexts if pmcid not in dataset.papers}
+        if settings.papers is not None
+        else set[str]()
+    )
+    yield from _skipped(answered, "extract", contexts, textless)
+
+
+def _skipped(
+    answered: AnsweredKeys,
+    stage: str,
+    contexts: Mapping[str, str | None],
+    textless: Container[str],
+) -> Iterator[ImportedAnswer]:
+    """The tasks that are absent, with the *contexts* of all tasks by key.
+
+    Papers that are known to be *textless* could not be asked about; a run of the job
+    skips them for that reason.
+    """
+    noun = "paper" if stage == "extract" else "question"
+    for (model, replicate), own in answered.keys.items():
+        lacking = [key for key in contexts if key not in own]
+        told = [key for key in lacking if key not in textless]
+        more = "" if len(told) <= SHOWN else ", ..."
+        note = (
+            f"{model}: the files lack {plural(len(told), noun)} of "
+            f"{len(contexts):,} ({', '.join(told[:SHOWN])}{more}); counted as "
+            f"skipped, {NOT_IN_FILE}."
+        )
+        for key in lacking:
+            yield ImportedAnswer(
+                spec=TaskSpec(
+                    stage=stage,
+                    key=key,
+                    skip=NO_TEXT if key in textless else NOT_IN_FILE,
+                    context=contexts[key],
+                ),
+                model=model,
+                replicate=replicate,
+                notes=(note,) if told else (),
+            )
+
+
+def _stored(paper: BenchPaper, mode: Mode) -> StoredPaper:
+    return StoredPaper(mode=mode, truth=paper.variants, title=paper.title)
+
+
+LOOKED_AT = 100
+"""Objects of a file whose keys are known to `--map`."""
+
+FIELDS = (
+    *("pmcid", "model", "replicate", "article_title", "had_paper_context"),
+    *("kind", "stage", "key", "response", "error", "finish_reason"),
+    *("source_pipeline", "question_id"),
+    *("variant_results", "responses", "model_response", "expected_answer", "correct"),
+    *("ground_truth_variants", "predicted_variants", "variant_recall", "paper_score"),
+    *("skip_reason", "annotation_id", "question", "variant", "ground_truth"),
+    *("raw_response", "predicted", "blanked_sentence", "correct_answer"),
+    *("option_a", "option_b", "option_c", "option_d", "modified_sentence"),
+    *("expected_answer_p_value", "expected_answer_significance"),
+)
+"""What a key of an imported file may be mapped to."""
+
+PLAN = "the plan"
+"""The step of flat replies, whose truth is that of the run's own inputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultForm:
+    """One way in which results are written down."""
+
+    needs: tuple[str, ...]  #: fields that each row has
+    needs_any: tuple[str, ...] = ()  #: and one of these
+    read: Callable[[ImportedFile], Iterator[ImportedAnswer]]
+    step: str  #: what the file is about; files of one run share it
+    mode: Mode | None = None  #: of runs whose papers a bench names; None: no papers
+
+    def fits(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a row with these *fields* is written in this form."""
+        has_one = not self.needs_any or any(name in fields for name in self.needs_any)
+        return has_one and all(name in fields for name in self.needs)
+
+    @property
+    def recognised(self) -> str:
+        """What a row must have, in words."""
+        words = " and ".join(self.needs)
+        return f"{words} and {' or '.join(self.needs_any)}" if self.needs_any else words
+
+
+FORMS: Mapping[str, ResultForm] = {
+    "investigation": ResultForm(
+        needs=("variant_results",),
+        read=read_investigation,
+        step="papers",
+        mode="investigate",
+    ),
+    "flat": ResultForm(
+        needs=("kind", "response"), read=read_flat, step=PLAN, mode="investigate"
+    ),
+    "recorded": ResultForm(
+        needs=("stage", "key", "response"),
+        read=read_flat,
+        step=PLAN,
+        mode="investigate",
+    ),
+    "variants": ResultForm(
+        needs=("ground_truth",),
+        needs_any=("raw_response", "predicted"),
+        read=read_extraction,
+        step="variants",
+        mode="extract",
+    ),
+    "mcq": ResultForm(needs=("option_a", "response"), read=read_mcq, step="questions"),
+    "study_param": ResultForm(
+        needs=("expected_answer_p_value", "response"), read=read_study, step="questions"
+    ),
+}
+"""In the order in which they are tried."""
+
+
+class PaperInvestigationImporter:
+    """The job's `runner.job.Importer`."""
+
+    formats: Mapping[str, str] = {name: form.recognised for name, form in FORMS.items()}
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: InvestigationSettings,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """The answers in *files*, all of them checked before the first is given.
+
+        Args:
+            files: of one run; several models and replicates may be among them.
+            settings: of the run.
+            model: of every answer, whatever the files say.
+            form: a name in `formats`; None: by the content of each file.
+            replicates: of all answers in a file, whatever it says.
+
+        Raises:
+            DatasetError: a file cannot be read, fits no form, does not belong to the
+                same run as the others, or repeats what another one answers.
+            UsageError: no file is named, *form* is none of `formats`, or it needs
+                inputs that are not named.
+        """
+        if not files:
+            raise UsageError("Name the files to import.")
+        sources = _mapped(
+            [
+                ImportedFile(
+                    path=path,
+                    settings=settings,
+                    model=model,
+                    replicate=replicates.get(path),
+                )
+                for path in files
+            ],
+            settings.map,
+        )
+        forms = [_form(source, form) for source in sources]
+        _require_one_step(sources, forms)
+        answered = _distinct(sources, forms)
+        for source, chosen in zip(sources, forms, strict=True):
+            yield from chosen.read(source)
+        mode = forms[0].mode
+        if mode is not None:
+            in_full = forms[0].step != PLAN
+            yield from absent_answers(answered, settings, mode, in_full=in_full)
+
+
+importer = PaperInvestigationImporter()
+
+
+def _mapped(sources: list[ImportedFile], pairs: Sequence[str]) -> list[ImportedFile]:
+    """The files with the keys that `--map` renames.
+
+    Raises:
+        UsageError: no file has a key that is mapped.
+    """
+    if not pairs:
+        return sources
+    keys: dict[str, None] = {}
+    for source in sources:
+        for row in islice(source.rows(), LOOKED_AT):
+            keys.update(dict.fromkeys(keys_of(row.fields)))
+    columns = column_map(pairs, FIELDS, keys)
+    return [replace(source, columns=columns) for source in sources]
+
+
+def _form(source: ImportedFile, name: str | None) -> ResultForm:
+    if name is not None:
+        return FORMS[name]
+    row = next(source.rows(), None)
+    if row is None:
+        raise DatasetError(f"{source.path.name}: no row in it (nothing to import).")
+    for form in FORMS.values():
+        if form.fits(row.fields):
+            return form
+    known = "; ".join(f"{name}: {words}" for name, words in importer.formats.items())
+    needed = {name for form in FORMS.values() for name in form.needs}
+    found = found_words(list(row.fields), sorted(needed))
+    raise row.error(
+        f"fits no known format by its fields ({found}; {known}; rename a key with "
+        "--map OLD=NEW, or force a format with --format)"
+    )
+
+
+def _require_one_step(sources: list[ImportedFile], forms: list[ResultForm]) -> None:
+    """A run is scored as one kind of work."""
+    for source, form in zip(sources, forms, strict=True):
+        if form.step != forms[0].step:
+            raise DatasetError(
+                f"{source.path.name} holds {form.step}, {sources[0].path.name} "
+                f"{forms[0].step}; import them as separate runs."
+            )
+
+
+def _distinct(sources: list[ImportedFile], forms: list[ResultForm]) -> AnsweredKeys:
+    """Read everything once, so that nothing is half imported."""
+    answered = AnsweredKeys()
+    seen: dict[tuple[str, int, str], str] = {}
+    for source, form in zip(sources, forms, strict=True):
+        family: set[str] = set()
+        for answer in form.read(source):
+            answered.add(answer)
+            key = answer.spec.key
+            if answer.descends:
+                is_new = key not in family
+                family.add(key)
+                first = source.path.name
+            else:
+                identity = (answer.model, answer.replicate, key)
+                is_new = identity not in seen
+                first = seen.setdefault(identity, source.path.name)
+                family = set()
+            if not is_new:
+                raise DatasetError(
+                    f"{source.path.name}: {answer.model} replicate {answer.replicate} "
+                    f"answers {key} already in {first} (give one of the two files "
+                    "another --replicate)."
+                )
+    return answered

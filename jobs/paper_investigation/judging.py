@@ -1,0 +1,249 @@
+"""Judges whether a reply answers its question, under chosen rules and others.
+
+Pure. Replies repeat (most letters are one of four strings), so each distinct reply is
+read once and each distinct pair of reading and expectation is compared once.
+
+Every open point of the method has two readings. The chosen settings give the result;
+each `ScoringVariant` changes one point, so that a reader sees what the choice is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
+from jobs.paper_investigation.records import Mode, Options, QuestionBatch, QuestionItem
+from jobs.paper_investigation.rule_sets import (
+    needs_options,
+    p_value_right,
+    parse_batch,
+    parse_letter,
+    parse_list,
+    parse_study,
+    significance_right,
+)
+from jobs.paper_investigation.settings import PROFILES, InvestigationSettings, Rules
+from runner.messages import ParseFailure, Reply
+
+Parsed: TypeAlias = Letter | StudyAnswer | ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleChoice:
+    """How replies are read and compared."""
+
+    lists: Rules
+    letters: Rules
+    p_values: Rules
+    tolerance: float  #: relative, between p-values
+
+    @classmethod
+    def of(cls, settings: InvestigationSettings) -> RuleChoice:
+        """The rules that *settings* choose."""
+        return cls(
+            lists=settings.list_rules,
+            letters=settings.letter_rules,
+            p_values=settings.p_rules,
+            tolerance=settings.p_tolerance,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerJudgement:
+    """What one reply to one question is worth."""
+
+    right: bool
+    rule: str  #: the parsing rule that fired, or the reason of the failure
+    failed: bool = False  #: the reply could not be read, and so is wrong
+    letter: str | None = None
+    p_value: str | None = None
+    significance: str | None = None
+    p_value_right: bool = False
+    significance_right: bool = False
+
+    @property
+    def value(self) -> str:
+        """What was read, as one text; "" where nothing was."""
+        if self.p_value is not None and self.significance is not None:
+            return study_text(self.p_value, self.significance)
+        return self.letter or ""
+
+
+def study_text(p_value: str, significance: str) -> str:
+    """A study-parameter answer as one text, the way investigation records write it."""
+    return f"p={p_value}, sig={significance}"
+
+
+def expected(question: PaperQuestion) -> str:
+    """The right answer to a question, as one text."""
+    if question.is_mcq:
+        return question.correct or ""
+    return study_text(question.expected_p_value, question.expected_significance)
+
+
+def read_list(reply: Reply, rules: RuleChoice) -> VariantList | ParseFailure:
+    """The variants that an extraction's reply lists."""
+    return parse_list(reply, rules.lists)
+
+
+def judge(item: QuestionItem, rules: RuleChoice) -> AnswerJudgement | None:
+    """Read and compare the reply to one question; None where there is none."""
+    if item.reply is None:
+        return None
+    question = item.question
+    return _compared(
+        _parsed(item, item.reply, rules),
+        question.correct,
+        question.expected_p_value,
+        question.expected_significance,
+        rules,
+    )
+
+
+def _parsed(item: QuestionItem, reply: Reply, rules: RuleChoice) -> Parsed:
+    question = item.question
+    if item.batch:
+        answers = _batch(reply.text, reply.finish_reason, item.batch, rules)
+        return answers[item.batch.keys.index(question.key)]
+    if not question.is_mcq:
+        return _study(reply.text, reply.finish_reason, rules.p_values)
+    letter = _letter(reply.text, reply.finish_reason, None, rules.letters)
+    if needs_options(letter, rules.letters):
+        options = question.options
+        return _letter(reply.text, reply.finish_reason, options, rules.letters)
+    return letter
+
+
+# Texts instead of replies are the keys, since no two replies have the same usage. The
+# questions of a batch follow each other, so a few batches are enough.
+
+
+@lru_cache(maxsize=1 << 14)
+def _letter(
+    text: str, finish_reason: str, options: Options, rules: Rules
+) -> Letter | ParseFailure:
+    return parse_letter(Reply(text=text, finish_reason=finish_reason), rules, options)
+
+
+@lru_cache(maxsize=1 << 14)
+def _study(text: str, finish_reason: str, rules: Rules) -> Parsed:
+    return parse_study(Reply(text=text, finish_reason=finish_reason), rules)
+
+
+@lru_cache(maxsize=16)
+def _batch(
+    text: str, finish_reason: str, batch: QuestionBatch, rules: RuleChoice
+) -> tuple[Parsed, ...]:
+    return parse_batch(
+        Reply(text=text, finish_reason=finish_reason),
+        batch.kinds,
+        letter_rules=rules.letters,
+        p_rules=rules.p_values,
+        options=batch.options,
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _compared(
+    parsed: Parsed,
+    letter: str | None,
+    p_value: str,
+    significance: str,
+    rules: RuleChoice,
+) -> AnswerJudgement:
+    """What was *parsed*, against the letter or the two texts that are expected."""
+    if isinstance(parsed, ParseFailure):
+        return AnswerJudgement(right=False, rule=parsed.reason, failed=True)
+    if isinstance(parsed, Letter):
+        right = parsed.letter == letter
+        return AnswerJudgement(right=right, rule=parsed.rule, letter=parsed.letter)
+    p_right = p_value_right(p_value, parsed.p_value, rules.p_values, rules.tolerance)
+    sig_right = significance_right(significance, parsed.significance, rules.p_values)
+    return AnswerJudgement(
+        right=p_right and sig_right,
+        rule=parsed.rule,
+        p_value=parsed.p_value,
+        significance=parsed.significance,
+        p_value_right=p_right,
+        significance_right=sig_right,
+    )
+
+
+RULES = ("list_rules", "letter_rules", "p_rules")
+
+MEANING = ("variant_case", "variant_link", *RULES)
+"""What a profile says about the meaning of stored answers, not about asking."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringVariant:
+    """Settings through which records are read."""
+
+    settings: InvestigationSettings
+    rules: RuleChoice
+    stored: InvestigationSettings  #: for questions whose links cannot be made again
+
+    @classmethod
+    def of(cls, settings: InvestigationSettings) -> ScoringVariant:
+        """The lens of *settings*."""
+        return cls(
+            settings=settings,
+            rules=RuleChoice.of(settings),
+            stored=settings.model_copy(
+                update={"variant_link": "whole", "max_questions_per_variant": 0}
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringVariants:
+    """The chosen lens, and the others by the suffix their metrics bear."""
+
+    chosen: ScoringVariant
+    others: Mapping[str, ScoringVariant]
+    rules: str  #: the one of `others` with the other rules
+    profile: str  #: the other profile's name
+    other_profile: ScoringVariant
+
+    @classmethod
+    def of(cls, settings: InvestigationSettings, mode: Mode) -> ScoringVariants:
+        """The lenses of *settings* for work of *mode*."""
+
+        def changed(**values: Any) -> ScoringVariant:
+            return ScoringVariant.of(settings.model_copy(update=values))
+
+        is_robust = all(getattr(settings, name) == "robust" for name in RULES)
+        rules = "rules_clinpgx" if is_robust else "rules_robust"
+        others = {}
+        if mode != "questions":
+            if settings.variant_case == "fold":
+                others["case_sensitive"] = changed(variant_case="keep")
+            else:
+                others["case_folded"] = changed(variant_case="fold")
+        if mode == "investigate":
+            if settings.variant_link == "split":
+                others["whole"] = changed(variant_link="whole")
+            else:
+                others["split"] = changed(variant_link="split")
+        others[rules] = changed(
+            **dict.fromkeys(RULES, "clinpgx-qa" if is_robust else "robust")
+        )
+        profile = "clinpgx-qa" if settings.profile == "siftlog" else "siftlog"
+        return cls(
+            chosen=ScoringVariant.of(settings),
+            others=others,
+            rules=rules,
+            profile=profile,
+            other_profile=changed(**_meaning(profile)),
+        )
+
+
+def _meaning(profile: str) -> dict[str, Any]:
+    defaults = {
+        name: InvestigationSettings.model_fields[name].default for name in MEANING
+    }
+    return {name: PROFILES[profile].get(name, defaults[name]) for name in MEANING}

@@ -1,1 +1,0 @@
-"""Marking: stored answers become papers with truth, readings, verdicts and a score."""

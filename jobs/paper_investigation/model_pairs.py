@@ -1,0 +1,299 @@
+"""Compares models on the papers and questions that both have.
+
+Differences, tests and verdicts are those of `jobs.comparison`: the test of the paper
+score permutes signs by paper, as its interval is drawn by paper. The score's difference
+splits exactly into what recall and what question accuracy contribute. The sign test
+over papers asks another question, how often a model is ahead, and McNemar's over
+questions ignores that questions of a paper hang together; both are secondary and
+decide nothing.
+
+A question is a number here, the same for all models, and a model's verdicts are one
+byte a question; texts are not held.
+
+The columns are made when a comparison asks for them; until then nothing is held beyond
+what is counted anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from jobs.comparison.difference import ComparedMetric
+from jobs.comparison.models import ComparisonSettings, ModelPair, model_pairs
+from jobs.comparison.pairing import pair_items
+from jobs.metrics import holm, mcnemar, mean, round12
+from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.judging import AnswerJudgement
+from jobs.paper_investigation.measures import ratio_of
+from jobs.paper_investigation.paper_scores import (
+    AVERAGES,
+    POOLED,
+    RECALL,
+    SCORE,
+    PaperAverage,
+    PaperScores,
+    PooledRatio,
+)
+from jobs.paper_investigation.question_counts import ACCURACY, STUDY, TOTAL, right_of
+from jobs.paper_investigation.records import Mode
+from jobs.paper_investigation.settings import PIPELINES, Pipeline
+from runner.scorecard import Comparable, ItemValues
+
+_ANSWERED, _RIGHT, _P_VALUE, _SIGNIFICANCE = 1, 2, 4, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerShare:
+    """Answers that are right in some way, among those of some questions."""
+
+    pipeline: str  #: TOTAL: all of them
+    bit: int  #: of a verdict
+    of: str
+
+
+SHARES: Mapping[str, AnswerShare] = {
+    **{
+        f"pipeline.{name}.accuracy": AnswerShare(pipeline=name, bit=_RIGHT, of=ACCURACY)
+        for name in (*PIPELINES, TOTAL)
+    },
+    **{
+        f"{STUDY}.{name}.accuracy": AnswerShare(
+            pipeline="study_param", bit=bit, of=right_of(name)
+        )
+        for name, bit in (
+            ("p_value", _P_VALUE),
+            ("significance", _SIGNIFICANCE),
+        )
+    },
+}
+"""Of which metrics the verdicts are the items, by path.
+
+Both fields right is what right means: the accuracy of the pipeline.
+"""
+
+
+class AnswerVerdicts:
+    """The verdicts of all models."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._papers: list[str] = []  #: of each question, as the next
+        self._pipelines: list[Pipeline] = []
+        self._verdicts: dict[str, bytearray] = {}
+
+    def add(self, paper: GradedPaper) -> None:
+        """Note the verdicts on one paper's questions, in its replicate."""
+        own = self._verdicts.setdefault(paper.record.model, bytearray())
+        for marked in paper.questions:
+            if marked.judgement is None:
+                continue
+            identity = (marked.item.key, paper.record.replicate)
+            number = self._numbers.setdefault(identity, len(self._numbers))
+            if number == len(self._papers):
+                self._papers.append(paper.record.pmcid)
+                self._pipelines.append(marked.item.question.pipeline)
+            own.extend(bytes(max(0, number + 1 - len(own))))
+            own[number] = _verdict(marked.judgement)
+
+    def shares(self, model: str) -> Iterator[str]:
+        """The paths of what *model* has answers to."""
+        answered = set(self._answered(model))
+        asked = {self._pipelines[number] for number in answered}
+        for path, share in SHARES.items():
+            if share.pipeline in {TOTAL, *asked}:
+                yield path
+
+    def values(self, model: str, path: str) -> ItemValues:
+        """Right or not, by answered question of the share at *path*."""
+        share = SHARES[path]
+        verdicts = self._verdicts.get(model, b"")
+        numbers = [
+            number
+            for number in self._answered(model)
+            if share.pipeline in {TOTAL, self._pipelines[number]}
+        ]
+        names = list(self._numbers)
+        return ItemValues(
+            kind="mean",
+            items=[_name(*names[number]) for number in numbers],
+            clusters=[self._papers[number] for number in numbers],
+            cluster="paper",
+            first=[float(verdicts[number] & share.bit > 0) for number in numbers],
+            definition=ratio_of(share.of),
+        )
+
+    def _answered(self, model: str) -> list[int]:
+        verdicts = np.frombuffer(self._verdicts.get(model, b""), dtype=np.uint8)
+        found: list[int] = np.flatnonzero(verdicts).tolist()
+        return found
+
+
+def _verdict(judgement: AnswerJudgement) -> int:
+    return (
+        _ANSWERED
+        | _RIGHT * judgement.right
+        | _P_VALUE * judgement.p_value_right
+        | _SIGNIFICANCE * judgement.significance_right
+    )
+
+
+def _name(key: str, replicate: int) -> str:
+    """A question as an item; later replicates are items of their own."""
+    return key if replicate == 1 else f"{key} (replicate {replicate})"
+
+
+def comparable(
+    model: str, papers: PaperScores, ballots: AnswerVerdicts, mode: Mode
+) -> Comparable:
+    """Makers of the items of *model*'s headline metrics, by path."""
+    made: dict[str, Callable[[], ItemValues]] = {}
+    for average in AVERAGES[mode]:
+        made[average.path] = partial(averaged, papers, average)
+    for pooled in POOLED[mode]:
+        made[pooled.path] = partial(summed, papers, pooled)
+    for path in ballots.shares(model) if mode != "extract" else ():
+        made[path] = partial(ballots.values, model, path)
+    return made
+
+
+def averaged(papers: PaperScores, average: PaperAverage) -> ItemValues:
+    """The value of each scored paper."""
+    return ItemValues(
+        kind="mean",
+        items=papers.scored,
+        clusters=papers.scored,
+        cluster="paper",
+        first=papers.values(average.value),
+        definition=average.definition,
+        family=average.path,
+    )
+
+
+def summed(papers: PaperScores, pooled: PooledRatio) -> ItemValues:
+    """What each scored paper adds above and below the line."""
+    return ItemValues(
+        kind="ratio",
+        items=papers.scored,
+        clusters=papers.scored,
+        cluster="paper",
+        first=papers.sums(pooled.above),
+        second=papers.sums(pooled.below),
+        definition=pooled.definition,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperModelPair:
+    """Two models of a run."""
+
+    left: str
+    right: str
+    papers: int  #: scored by both
+    only_left: int  #: papers that only the left model has a score for
+    only_right: int
+    averages: Mapping[str, ComparedMetric]  #: left minus right, by the average's path
+    wins: int = 0  #: papers with a higher score of the left model
+    losses: int = 0
+    sign_p: float | None = None  #: exact, two-sided; secondary
+    sign_p_holm: float | None = None  #: corrected for the pairs of the run
+    recall_part: float | None = None
+    accuracy_part: float | None = None
+    questions: int = 0  #: answered by both
+    mcnemar_p: float | None = None  #: secondary
+
+    @property
+    def ties(self) -> int:
+        """Papers with equal scores."""
+        return self.papers - self.wins - self.losses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPairing:
+    """What comparing the models of a run takes."""
+
+    papers: Mapping[str, PaperScores]  #: by model; none in mode questions
+    ballots: AnswerVerdicts
+    averages: tuple[PaperAverage, ...]  #: those that the mode has
+    settings: ComparisonSettings
+
+    def pairs(self, models: Sequence[str]) -> tuple[PaperModelPair, ...]:
+        """Every two *models*, in order, with Holm's correction over all of them."""
+        found = model_pairs(
+            {
+                model: {
+                    each.path: partial(averaged, self.papers[model], each)
+                    for each in self.averages
+                }
+                for model in models
+            },
+            [each.path for each in self.averages],
+            self.settings,
+        )
+        made = [self._pair(each) for each in found]
+        corrected = holm([each.sign_p for each in made])
+        return tuple(
+            replace(each, sign_p=_stored(each.sign_p), sign_p_holm=_stored(p))
+            for each, p in zip(made, corrected, strict=True)
+        )
+
+    def _pair(self, found: ModelPair) -> PaperModelPair:
+        ours, theirs = self.papers[found.left], self.papers[found.right]
+        shared = sorted(set(ours.scored) & set(theirs.scored))
+        path = f"pipeline.{TOTAL}.accuracy"
+        verdicts = pair_items(
+            *(self.ballots.values(model, path) for model in (found.right, found.left))
+        )
+        standing = verdicts.standing()
+        made = PaperModelPair(
+            left=found.left,
+            right=found.right,
+            papers=len(shared),
+            only_left=len(ours.scored) - len(shared),
+            only_right=len(theirs.scored) - len(shared),
+            averages=found.metrics,
+            questions=verdicts.overlap.n,
+            mcnemar_p=_stored(mcnemar(standing.wins, standing.losses).p)
+            if verdicts.items
+            else None,
+        )
+        score = found.metrics.get(SCORE.path)
+        if not shared or score is None or score.standing is None:
+            return made
+        wins, losses = score.standing.wins, score.standing.losses
+        return replace(
+            _with_parts(made, ours, theirs, shared),
+            wins=wins,
+            losses=losses,
+            sign_p=mcnemar(wins, losses).p,
+        )
+
+
+def _with_parts(
+    made: PaperModelPair, ours: PaperScores, theirs: PaperScores, shared: Sequence[str]
+) -> PaperModelPair:
+    """What the difference of the scores is made of.
+
+    A paper's score is its recall r times a factor f, so that the difference of two is
+    (rA - rB)(fA + fB)/2 + (fA - fB)(rA + rB)/2. With one replicate f is the question
+    accuracy; with several it is what makes the product right.
+    """
+    by_recall, by_accuracy = [], []
+    for pmcid in shared:
+        (r_a, f_a), (r_b, f_b) = (_factors(papers, pmcid) for papers in (ours, theirs))
+        by_recall.append((r_a - r_b) * (f_a + f_b) / 2)
+        by_accuracy.append((f_a - f_b) * (r_a + r_b) / 2)
+    return replace(made, recall_part=mean(by_recall), accuracy_part=mean(by_accuracy))
+
+
+def _factors(papers: PaperScores, pmcid: str) -> tuple[float, float]:
+    recall = papers.value(pmcid, RECALL.value) or 0.0
+    score = papers.value(pmcid, SCORE.value) or 0.0
+    return recall, score / recall if recall else 0.0
+
+
+def _stored(p: float | None) -> float | None:
+    return None if p is None else round12(p)

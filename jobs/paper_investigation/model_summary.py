@@ -1,0 +1,494 @@
+"""Renders a model's summary files: its investigation, extraction, questions.
+
+The form of profile `clinpgx-qa` is that of recorded summaries, byte for byte. The other
+one adds what lists hold beyond the truth.
+
+Of questions alone both profiles print that form. Examples are drawn by seed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from jobs.metrics import ratio
+from jobs.paper_investigation.bench import LETTERS
+from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.judging import AnswerJudgement
+from jobs.paper_investigation.model_tally import Answered, ModelTally
+from jobs.paper_investigation.paper_scores import (
+    QUESTION_ACC,
+    RECALL,
+    SCORE,
+    PaperScore,
+    PaperScores,
+    Value,
+)
+from jobs.paper_investigation.question_counts import TOTAL, QuestionGroup, TypeOf
+from jobs.paper_investigation.records import QuestionItem
+from jobs.paper_investigation.run_tally import question_facts
+from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
+from jobs.paper_investigation.variant_counts import ExtractionCounts, VariantHits
+from runner.scorecard import Metric
+from store.printable import printable
+
+UNDEFINED = "n/a"
+
+
+def fixed(value: float | None, undefined: str = UNDEFINED) -> str:
+    """A share or mean with three decimals."""
+    return undefined if value is None else f"{value:.3f}"
+
+
+def interval(lo: float | None, hi: float | None) -> str:
+    """An interval in brackets; "" where it is undefined."""
+    return "" if lo is None or hi is None else f"[{lo:.2f}, {hi:.2f}]"
+
+
+def percent(k: int, n: int) -> str:
+    """A share of *n* in percent; 0.0% where there are none."""
+    return f"{ratio(k, n) or 0.0:.1%}"
+
+
+RULE = "=" * 64
+
+SKIPS: Mapping[str, str] = {
+    "no_paper_text": "no paper text",
+    "paper_too_long": "too long",
+    "extraction_unparsed": "unparsed extraction",
+    "extraction_failed": "failed call",
+}
+"""The reasons every summary names, in words; others follow by their own name."""
+
+_DASHES = f"  {'-' * 20} {'-' * 10} {'-' * 10} {'-' * 10}"
+
+
+def investigation_text(
+    model: str,
+    tally: ModelTally,
+    metrics: Mapping[str, Metric],
+    settings: InvestigationSettings,
+    results: str,
+) -> str:
+    """The text of `{slug}_paper_investigation_summary.txt`.
+
+    Args:
+        model: whose papers these are.
+        tally: of the model in one replicate.
+        metrics: of the same, by path.
+        settings: of the scoring.
+        results: name of the file with the scored records.
+    """
+    form = _recorded if settings.profile == "clinpgx-qa" else _own
+    return "\n".join([*form(model, tally, metrics, settings, results), ""])
+
+
+def _own(
+    model: str,
+    tally: ModelTally,
+    metrics: Mapping[str, Metric],
+    settings: InvestigationSettings,
+    results: str,
+) -> Iterator[str]:
+    papers = tally.papers
+    with_questions = metrics["papers_with_questions"].value
+    yield from _investigation_head(model)
+    yield f"  Papers scored:        {len(papers.scored)}"
+    why = reasons(Counter(papers.skips.values()))
+    yield f"  Papers skipped:       {len(papers.skips)}  ({why})"
+    yield ""
+    yield from _averages(
+        metrics,
+        "avg_question_acc",
+        f"across recalled variants only; {with_questions} papers",
+        "n/a",
+    )
+    yield from _as_zero(metrics)
+    yield ""
+    yield from _pipelines([(p, tally.breakdown.pipelines[p]) for p in PIPELINES])
+    yield from _table_end(tally.breakdown.pipelines[TOTAL], "n/a")
+    ascending = sorted(papers.scored, key=lambda p: (_score(papers, p), p))
+    descending = sorted(papers.scored, key=lambda p: (-_score(papers, p), p))
+    n = settings.n_examples
+    yield from _paper_examples("WORST", ascending[:n], papers, QUESTION_ACC.value)
+    yield from _paper_examples("BEST", descending[:n], papers, QUESTION_ACC.value)
+    yield f"Eval results saved to {results}"
+
+
+def _recorded(
+    model: str,
+    tally: ModelTally,
+    metrics: Mapping[str, Metric],
+    settings: InvestigationSettings,
+    results: str,
+) -> Iterator[str]:
+    """The old form: pooled question accuracy, 0.000 where nothing is defined."""
+    papers = tally.papers
+    yield ""
+    yield from _investigation_head(model)
+    yield f"  Papers scored:        {len(papers.scored)}"
+    yield (
+        f"  Papers skipped:       {len(papers.skips)}  (no paper text or parse failure)"
+    )
+    yield ""
+    yield from _averages(
+        metrics,
+        "avg_question_acc~pooled_per_paper_zeros",
+        "across recalled variants only",
+        "0.000",
+    )
+    yield ""
+    groups = tally.breakdown.pipelines
+    yield from _pipelines(
+        [(p, groups[p]) for p in sorted(PIPELINES) if groups[p].asked]
+    )
+    yield from _table_end(groups[TOTAL], "0.000")
+    scored = set(papers.scored)
+    ascending = sorted(
+        (pmcid for pmcid in papers if pmcid in scored),
+        key=lambda pmcid: _score(papers, pmcid),
+    )
+    n = settings.n_examples
+    yield from _paper_examples("WORST", ascending[:n], papers, _pooled_accuracy)
+    yield from _paper_examples(
+        "BEST", ascending[-n:] if n else [], papers, _pooled_accuracy
+    )
+    yield f"Eval results saved to {results}"
+
+
+def _investigation_head(model: str) -> Iterator[str]:
+    yield RULE
+    yield f"Paper Investigation Results  |  model={model}"
+    yield RULE
+    yield ""
+
+
+def _averages(
+    metrics: Mapping[str, Metric], accuracy: str, remark: str, undefined: str
+) -> Iterator[str]:
+    for label, path, words in (
+        ("Avg Variant Recall:", "avg_variant_recall", ""),
+        ("Avg Question Acc:", accuracy, f"  ({remark})"),
+        ("Avg Paper Score:", "avg_paper_score", "  (recall x question_acc)"),
+    ):
+        yield f"  {label:<21} {fixed(metrics[path].value, undefined)}{words}"
+
+
+def _as_zero(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    """The score without what a model gains by failing; only where that is something."""
+    for path, words in (
+        ("avg_paper_score~parse_failures_as_zero", "unparsed papers as 0"),
+        ("avg_paper_score~skipped_as_zero", "all skipped papers as 0"),
+        ("avg_paper_score~missing_as_wrong", "missing answers as wrong"),
+    ):
+        metric = metrics.get(path)
+        if metric and metric.value != metrics["avg_paper_score"].value:
+            yield f"  {'':<21} {fixed(metric.value)}  ({words})"
+
+
+def reasons(skips: Mapping[str, int]) -> str:
+    """Why papers were skipped, in words: the common reasons always, others if any."""
+    words = [f"{name} {skips.get(reason, 0)}" for reason, name in SKIPS.items()]
+    words += [
+        f"{reason.replace('_', ' ')} {n}"
+        for reason, n in sorted(skips.items())
+        if reason not in SKIPS
+    ]
+    return ", ".join(words)
+
+
+def _pipelines(groups: list[tuple[str, QuestionGroup]]) -> Iterator[str]:
+    yield "By pipeline breakdown:"
+    yield f"  {'Pipeline':<20} {'Questions':>10} {'Correct':>10} {'Accuracy':>10}"
+    yield _DASHES
+    for name, group in groups:
+        yield _score_row(name, group, "n/a")
+
+
+def _table_end(total: QuestionGroup, undefined: str) -> Iterator[str]:
+    yield _DASHES
+    yield _score_row(TOTAL, total, undefined)
+    yield ""
+
+
+def _score_row(name: str, group: QuestionGroup, undefined: str) -> str:
+    accuracy = fixed(ratio(group.right, group.answered), undefined)
+    return f"  {name:<20} {group.answered:>10} {group.right:>10} {accuracy:>9}"
+
+
+def _paper_examples(
+    word: str, pmcids: list[str], papers: PaperScores, accuracy: Value
+) -> Iterator[str]:
+    yield f"{word} PAPERS (by paper_score):"
+    for place, pmcid in enumerate(pmcids, start=1):
+        recall = papers.value(pmcid, RECALL.value)
+        yield (
+            f"  [{place}] {pmcid}  recall={fixed(recall)}"
+            f"  q_acc={fixed(papers.value(pmcid, accuracy))}"
+            f"  score={fixed(papers.value(pmcid, SCORE.value))}"
+        )
+    yield ""
+
+
+def _score(papers: PaperScores, pmcid: str) -> float:
+    return papers.value(pmcid, SCORE.value) or 0.0
+
+
+def _pooled_accuracy(paper: PaperScore) -> float | None:
+    return paper.pooled_accuracy
+
+
+DOUBLE = "=" * 70
+SINGLE = "-" * 70
+
+MICRO = "MICRO-AVG"
+
+TITLE_CHARS = 80
+LISTED = 5
+"""Variants of a paper that an example shows."""
+
+
+def variants_text(
+    model: str,
+    tally: ModelTally,
+    metrics: Mapping[str, Metric],
+    settings: InvestigationSettings,
+    results: str,
+) -> str:
+    """The text of `{slug}_variant_summary.txt`; see `investigation_text`."""
+    is_recorded = settings.profile == "clinpgx-qa"
+    value = metrics["avg_variant_recall"].value
+    recall = fixed(value, "0.000" if is_recorded else "n/a")
+    lines = [
+        "",
+        DOUBLE,
+        f"Variant Extraction Results  |  model={model}  |  Recall={recall}",
+        DOUBLE,
+        "",
+        f"  Articles scored: {tally.extraction.parsed}/{len(tally.papers)}",
+        f"  Parse failures:  {tally.extraction.unparsed}/{len(tally.papers)}",
+        "",
+        "By variant type:",
+        *(_recorded_table if is_recorded else _class_table)(tally.extraction),
+        "",
+        *(_recorded_macro if is_recorded else _macro)(metrics),
+        "",
+        *_extraction_examples("WORST", tally.worst),
+        *_extraction_examples("BEST", tally.best),
+        f"Eval results saved to {results}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _recorded_table(extraction: ExtractionCounts) -> Iterator[str]:
+    """No false positives; an unparsed paper misses each truth entry, repeats too."""
+    line = f"  {'-' * 15} {'-' * 6} {'-' * 6} {'-' * 10}"
+    yield f"  {'Type':<15} {'TP':>6} {'FN':>6} {'Recall':>10}"
+    yield line
+    rows = [*sorted(extraction.classes.items()), (MICRO, extraction.total())]
+    for name, hits in rows:
+        if name == MICRO:
+            yield line
+        fn = hits.fn + hits.fn_unparsed_raw
+        if hits.tp + fn or name == MICRO:
+            recall = fixed(ratio(hits.tp, hits.tp + fn), "0.000")
+            yield f"  {name:<15} {hits.tp:>6} {fn:>6} {recall:>9}"
+
+
+def _recorded_macro(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    yield f"  Macro-avg Recall: {fixed(metrics['avg_variant_recall'].value, '0.000')}"
+
+
+def _class_table(extraction: ExtractionCounts) -> Iterator[str]:
+    line = (
+        f"  {'-' * 15} {'-' * 6} {'-' * 6} {'-' * 6} {'-' * 10} {'-' * 10} {'-' * 10}"
+    )
+    yield (
+        f"  {'Type':<15} {'TP':>6} {'FP':>6} {'FN':>6} "
+        f"{'Recall':>10} {'Precision':>10} {'F1':>10}"
+    )
+    yield line
+    for name, hits in extraction.classes.items():
+        if hits != VariantHits():
+            yield _class_row(name, hits)
+    yield line
+    yield _class_row(MICRO, extraction.total())
+    yield "  Precision is a lower bound: the truth lists findings, not all typings."
+
+
+def _class_row(name: str, hits: VariantHits) -> str:
+    rates = "".join(f" {fixed(v):>10}" for v in (hits.recall, hits.precision, hits.f1))
+    return f"  {name:<15} {hits.tp:>6} {hits.fp:>6} {hits.fn:>6}{rates}"
+
+
+def _macro(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    precision = metrics["avg_precision"]
+    yield f"  Macro-avg Recall:    {fixed(metrics['avg_variant_recall'].value)}"
+    yield (
+        f"  Macro-avg Precision: {fixed(precision.value)}"
+        f"  ({precision.n_defined} articles with a list)"
+    )
+    yield f"  Macro-avg F1:        {fixed(metrics['avg_f1'].value)}"
+
+
+def _extraction_examples(word: str, papers: Iterable[GradedPaper]) -> Iterator[str]:
+    yield SINGLE
+    yield f"Example {word} RECALL articles"
+    yield SINGLE
+    yield ""
+    for place, paper in enumerate(papers, start=1):
+        record, predicted = paper.record, sorted(paper.predicted or ())
+        missed = sorted(set(paper.truth) - set(paper.recalled))
+        yield f"  [{place}] pmcid={record.pmcid}  Recall={fixed(paper.recall)}"
+        yield f"  Title: {(record.title or '')[:TITLE_CHARS]}"
+        yield f"  Ground truth ({len(record.truth)}): {list(record.truth[:LISTED])}"
+        yield f"  Predicted ({len(predicted)}): {predicted[:LISTED]}"
+        if missed:
+            yield f"  Missed: {missed[:LISTED]}"
+        yield ""
+
+
+SENTENCE_CHARS = 120
+SHOWN_CHARS = 500
+
+_STUDY_LINE = f"  {'-' * 25} {'-' * 10} {'-' * 10} {'-' * 10} {'-' * 8}"
+
+
+def questions_text(
+    model: str, tally: ModelTally, pipeline: Pipeline, results: str
+) -> str:
+    """The text of `{slug}_{pipeline}_summary.txt`.
+
+    Args:
+        model: whose answers these are.
+        tally: of the model in one replicate.
+        pipeline: which questions.
+        results: name of the file with the scored answers.
+    """
+    body = _study if pipeline == "study_param" else _mcq
+    lines = [
+        "",
+        *body(model, tally, pipeline),
+        *_question_examples("CORRECT", tally.examples(pipeline, is_right=True)),
+        *_question_examples("INCORRECT", tally.examples(pipeline, is_right=False)),
+        f"Eval results saved to {results}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _mcq(model: str, tally: ModelTally, pipeline: Pipeline) -> Iterator[str]:
+    group = tally.breakdown.pipelines[pipeline]
+    title = pipeline.replace("_", " ").title()
+    yield from _questions_head(f"{title} Results  |  model={model}  |  {_share(group)}")
+    yield "By question_type:"
+    yield from _by_type(tally, pipeline, "question_type", 25)
+    yield "By table_type:"
+    yield from _by_type(tally, pipeline, "table_type", 20)
+    yield from _failures("Parse failures", group)
+
+
+def _study(model: str, tally: ModelTally, pipeline: Pipeline) -> Iterator[str]:
+    group, fields = tally.breakdown.pipelines[pipeline], tally.study.all
+    yield from _questions_head(
+        f"Study Param Results  |  model={model}  |  both: {_share(group)}"
+    )
+    yield "By field:"
+    yield from _type_table(
+        "Field",
+        20,
+        (
+            ("p_value", fields.p_value, fields.answered),
+            ("significance", fields.significance, fields.answered),
+            ("both", fields.both, fields.answered),
+        ),
+    )
+    yield "By question_type:"
+    yield (f"  {'Type':<25} {'P-value':>10} {'Signif.':>10} {'Both':>10} {'Total':>8}")
+    yield _STUDY_LINE
+    for name, own in sorted(tally.study.types.items()):
+        rates = "".join(
+            f" {percent(right, own.answered):>9}"
+            for right in (own.p_value, own.significance, own.both)
+        )
+        yield f"  {name:<25}{rates} {own.answered:>8}"
+    yield ""
+    yield "By table_type:"
+    yield from _by_type(tally, pipeline, "table_type", 20)
+    yield from _failures("JSON parse failures", group)
+
+
+def _questions_head(title: str) -> Iterator[str]:
+    yield DOUBLE
+    yield title
+    yield DOUBLE
+    yield ""
+
+
+def _share(group: QuestionGroup) -> str:
+    right, answered = group.right, group.answered
+    return f"{right}/{answered} ({percent(right, answered)})"
+
+
+def _by_type(
+    tally: ModelTally, pipeline: Pipeline, kind: TypeOf, width: int
+) -> Iterator[str]:
+    groups = tally.breakdown.types[kind][pipeline]
+    rows = ((name, own.right, own.answered) for name, own in sorted(groups.items()))
+    yield from _type_table("Type", width, rows)
+
+
+def _type_table(
+    label: str, width: int, rows: Iterable[tuple[str, int, int]]
+) -> Iterator[str]:
+    yield f"  {label:<{width}} {'Correct':>8} {'Total':>8} {'Accuracy':>10}"
+    yield f"  {'-' * width} {'-' * 8} {'-' * 8} {'-' * 10}"
+    for name, right, answered in rows:
+        share = percent(right, answered)
+        yield f"  {name:<{width}} {right:>8} {answered:>8} {share:>9}"
+    yield ""
+
+
+def _failures(label: str, group: QuestionGroup) -> Iterator[str]:
+    if group.unparsed:
+        share = percent(group.unparsed, group.answered)
+        yield f"  {label}: {group.unparsed}/{group.answered} ({share})"
+        yield ""
+
+
+def _question_examples(word: str, examples: list[Answered]) -> Iterator[str]:
+    yield SINGLE
+    yield f"Example {word} answers ({len(examples)} randomly chosen)"
+    yield SINGLE
+    yield ""
+    for place, (item, judgement) in enumerate(examples, start=1):
+        question = item.question
+        yield (
+            f"  [{place}] type={question.question_type}  table={question.table_type}"
+            f"  pmcid={question.pmcid}"
+        )
+        show = _mcq_example if question.is_mcq else _study_example
+        yield from show(item, judgement)
+        yield ""
+
+
+def _mcq_example(item: QuestionItem, judgement: AnswerJudgement) -> Iterator[str]:
+    question = item.question
+    options = zip(LETTERS, question.options or (), strict=False)
+    yield f"  Sentence: {_line(question.sentence, SENTENCE_CHARS)}"
+    yield "  Options: " + "  ".join(f"{a}) {_line(text)}" for a, text in options)
+    yield f"  Expected: {question.correct}  Got: {judgement.value}"
+
+
+def _study_example(item: QuestionItem, judgement: AnswerJudgement) -> Iterator[str]:
+    question, facts = item.question, question_facts(item.question, judgement)
+    yield f"  Expected p_value:      {question.expected_p_value}"
+    yield f"  Response p_value:      {_line(str(facts['response_p_value']))}"
+    yield f"  Expected significance: {question.expected_significance}"
+    yield f"  Response significance: {_line(str(facts['response_significance']))}"
+    yield f"  Raw response: {_line(item.reply.text if item.reply else '')}"
+
+
+def _line(text: str, chars: int = SHOWN_CHARS) -> str:
+    return printable(" ".join(text.split()), line=chars)

@@ -1,0 +1,386 @@
+"""Counts everything about one model, its replicates and trivial baselines too.
+
+Accuracies and scores are linear in which answers are right, so that a weight for each
+expected answer is all that is kept; which answer is the most frequent is known last.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b, sha256
+from typing import Generic, TypeAlias, TypeVar
+
+from jobs.measures import TrivialBaseline
+from jobs.metrics import mean, ratio, std
+from jobs.paper_investigation.dataset import PaperQuestion
+from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.judging import AnswerJudgement, ScoringVariants, expected
+from jobs.paper_investigation.measures import MeasuredValue, count, rate
+from jobs.paper_investigation.paper_scores import (
+    QUESTION_ACC,
+    SCORE,
+    PaperAverage,
+    PaperScores,
+    headline,
+    headline_variants,
+)
+from jobs.paper_investigation.question_counts import (
+    NOT_FOUND,
+    TOTAL,
+    Flips,
+    QuestionBreakdown,
+    ReplyCounts,
+    StudyCounts,
+)
+from jobs.paper_investigation.records import Mode, QuestionItem
+from jobs.paper_investigation.settings import PIPELINES, Pipeline
+from jobs.paper_investigation.variant_counts import ExtractionCounts
+
+STUDY = "study_param"
+FREQUENT, ABSENT = "most_frequent", "not_found"
+
+Chosen: TypeAlias = Mapping[str, str]
+"""By pipeline: the answer that is always given."""
+
+
+class TrivialAnswers:
+    """The expected answers of one model's questions, and what each is worth."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Counter[str]] = defaultdict(Counter)
+        self._accuracy: dict[tuple[str, str], float] = defaultdict(float)
+        self._score: dict[tuple[str, str], float] = defaultdict(float)
+        self._with_questions = 0
+        self._scored = 0
+
+    def add(self, paper: GradedPaper) -> None:
+        """Count the questions of one paper in one replicate that have a reply."""
+        for marked in paper.questions:
+            if marked.judgement is not None:
+                question = marked.item.question
+                self._answers[question.pipeline][_folded(question)] += 1
+        if paper.skip is not None or paper.score is None:
+            return
+        self._scored += 1
+        self._with_questions += bool(paper.accuracies)
+        for variant in paper.accuracies:
+            answered = [m for m in paper.links[variant] if m.judgement is not None]
+            share = 1 / len(answered) / len(paper.accuracies)
+            for marked in answered:
+                question = marked.item.question
+                key = question.pipeline, _folded(question)
+                self._accuracy[key] += share
+                self._score[key] += share * (paper.recall or 0.0)
+
+    def baselines(self) -> Iterator[TrivialBaseline]:
+        """Always the most frequent answer of a pipeline; always "not found"."""
+        frequent = {
+            name: min(own, key=lambda answer: (-own[answer], answer))
+            for name, own in self._answers.items()
+        }
+        absent = {**frequent, STUDY: _absent()}
+        yield from self._always(
+            FREQUENT,
+            "always the most frequent answer",
+            frequent,
+            "each pipeline's most frequent expected answer, given to all its questions",
+            [pipe for pipe in PIPELINES if frequent.get(pipe) != _absent()],
+        )
+        if STUDY in self._answers:
+            yield from self._always(
+                ABSENT,
+                "always not found",
+                absent,
+                "p-value and significance 'not found' in every study question, the "
+                "most frequent letter elsewhere",
+                [STUDY],
+                is_whole=absent != frequent,
+            )
+
+    def _always(
+        self,
+        key: str,
+        name: str,
+        chosen: Chosen,
+        how: str,
+        pipelines: Sequence[str],
+        *,
+        is_whole: bool = True,
+    ) -> Iterator[TrivialBaseline]:
+        """The baselines of one way to answer, those of all questions first."""
+        right = {pipe: self._answers[pipe][answer] for pipe, answer in chosen.items()}
+        n = {pipe: own.total() for pipe, own in self._answers.items()}
+        for path, weights, papers in (
+            (SCORE.path, self._score, self._scored),
+            (QUESTION_ACC.path, self._accuracy, self._with_questions),
+        ):
+            worth = (weights[pair] for pair in sorted(chosen.items()))
+            if is_whole:
+                yield TrivialBaseline(
+                    of=path,
+                    key=key,
+                    name=name,
+                    value=ratio(sum(worth), papers),
+                    n=papers,
+                    how=f"{how}; the variants that the model found",
+                )
+        if is_whole:
+            yield TrivialBaseline(
+                of=f"pipeline.{TOTAL}.accuracy",
+                key=key,
+                name=name,
+                value=ratio(sum(right.values()), sum(n.values())),
+                n=sum(n.values()),
+                how=how,
+            )
+        for pipe in pipelines:
+            if pipe in chosen and pipe in n:
+                yield TrivialBaseline(
+                    of=f"pipeline.{pipe}.accuracy",
+                    key=key,
+                    name=name,
+                    value=ratio(right[pipe], n[pipe]),
+                    n=n[pipe],
+                    how=how,
+                )
+
+
+def _folded(question: PaperQuestion) -> str:
+    """The expected answer; fields of a study question without case and blanks."""
+    return (
+        expected(question)
+        if question.is_mcq
+        else " ".join(expected(question).casefold().split())
+    )
+
+
+def _absent() -> str:
+    return f"p={NOT_FOUND}, sig={NOT_FOUND}"
+
+
+T = TypeVar("T")
+Key = tuple[float | int | str, ...]
+
+
+class Smallest(Generic[T]):
+    """The *n* items with the smallest keys, ascending."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._kept: list[tuple[Key, int, T]] = []
+        self._seen = 0
+
+    def add(self, key: Key, item: T) -> None:
+        """Keep *item* if its key is small enough; the earlier of equal ones wins."""
+        self._seen += 1
+        # the number keeps items themselves from being compared
+        bisect.insort(self._kept, (key, self._seen, item))
+        del self._kept[self._n :]
+
+    def __iter__(self) -> Iterator[T]:
+        return (item for _, _, item in self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def random_key(seed: int, model: str, question: str) -> Key:
+    """A place in a random order that is the same wherever and whenever it is drawn."""
+    return (sha256(f"{seed}/{model}/{question}".encode()).hexdigest(),)
+
+
+DRAWN_ANSWERS = 5
+"""Right and wrong answers that a stand-alone summary shows."""
+
+
+Answered: TypeAlias = tuple[QuestionItem, AnswerJudgement]
+
+
+class ModelTally:
+    """One model, over all replicates or in one of them."""
+
+    def __init__(self, lenses: ScoringVariants, mode: Mode) -> None:
+        self.papers = PaperScores()
+        self.breakdown = QuestionBreakdown()
+        self.extraction = ExtractionCounts()
+        self.replies = ReplyCounts()
+        self.flips = Flips()
+        self.study = StudyCounts()
+        self.trivial = TrivialAnswers()
+        self._under = {name: PaperScores() for name in lenses.others}
+        self._lenses = lenses
+        self._mode: Mode = mode
+        n = lenses.chosen.settings.n_examples
+        self._worst: Smallest[GradedPaper] = Smallest(n)
+        self._best: Smallest[GradedPaper] = Smallest(n)
+        self._answers: dict[tuple[Pipeline, bool], Smallest[Answered]] = {
+            (pipeline, is_right): Smallest(DRAWN_ANSWERS)
+            for pipeline in PIPELINES
+            for is_right in (True, False)
+        }
+
+    def add(self, paper: GradedPaper, others: Mapping[str, GradedPaper]) -> None:
+        """Count one paper, as the chosen lens and the *others* show it."""
+        self.breakdown.add(paper)
+        self.replies.add(paper)
+        self.flips.add(paper, self._lenses.others[self._lenses.rules].rules)
+        self.study.add(paper)
+        self.trivial.add(paper)
+        if self._mode == "questions":
+            self._keep_answers(paper)
+            return
+        self.papers.add(paper)
+        self.extraction.add(paper)
+        for name, seen in others.items():
+            self._under[name].add(seen)
+        if self._mode == "extract":
+            self._keep_extremes(paper)
+
+    @property
+    def clusters(self) -> Sequence[str]:
+        """The papers that intervals are drawn from, ascending as text."""
+        if self._mode == "questions":
+            return self.breakdown.papers
+        return self.papers.scored
+
+    @property
+    def worst(self) -> list[GradedPaper]:
+        """Papers with the lowest recall, ascending; kept in mode extract."""
+        return list(self._worst)
+
+    @property
+    def best(self) -> list[GradedPaper]:
+        """Papers with the highest recall, descending; the old profile ascends."""
+        kept = list(self._best)
+        return kept[::-1] if self._is_recorded else kept
+
+    def examples(self, pipeline: Pipeline, *, is_right: bool) -> list[Answered]:
+        """A few answers drawn by seed; kept in mode questions."""
+        return list(self._answers[pipeline, is_right])
+
+    def measures(self) -> Iterator[MeasuredValue]:
+        """Everything there is to say about the model, in reading order."""
+        if self._mode != "questions":
+            yield from headline(self.papers, self._mode)
+            for name, papers in self._under.items():
+                yield from headline_variants(name, papers, self._mode)
+            yield from self._hidden()
+            yield from self.extraction.measures(self.clusters)
+        if self._mode != "extract":
+            level = self._lenses.chosen.settings.level
+            yield from self.breakdown.measures(self.clusters, level)
+            yield from self.flips.measures(self._lenses.rules)
+            yield from self.study.measures()
+        yield from self.replies.measures()
+
+    def _hidden(self) -> Iterator[MeasuredValue]:
+        split = self._under.get("split")
+        if split is not None:
+            reached = self.papers.total(lambda paper: paper.planned)
+            yield count(
+                "questions_hidden",
+                split.total(lambda paper: paper.planned) - reached,
+                "questions that whole links keep from being asked",
+            )
+
+    @property
+    def _is_recorded(self) -> bool:
+        return self._lenses.chosen.settings.profile == "clinpgx-qa"
+
+    def _keep_extremes(self, paper: GradedPaper) -> None:
+        recall = paper.recall
+        if recall is None:
+            return
+        pmcid, place = paper.record.pmcid, len(self.papers)
+        # the old profile sorts once, in record order, and shows both ends of the list
+        low, high = (place, -place) if self._is_recorded else (pmcid, pmcid)
+        self._worst.add((recall, low), paper)
+        self._best.add((-recall, high), paper)
+
+    def _keep_answers(self, paper: GradedPaper) -> None:
+        seed = self._lenses.chosen.settings.boot_seed
+        for marked in paper.questions:
+            item, judgement = marked.item, marked.judgement
+            if judgement is not None:
+                question = item.question
+                key = random_key(seed, paper.record.model, question.question_id)
+                kept = self._answers[question.pipeline, judgement.right]
+                kept.add(key, (item, judgement))
+
+
+def over_replicates(
+    tallies: Sequence[ModelTally],
+    repeats: ReplicateAnswers,
+    averages: Sequence[PaperAverage],
+) -> Iterator[MeasuredValue]:
+    """Every metric of each replicate, and how much they vary.
+
+    Args:
+        tallies: of one model, by replicate.
+        repeats: of the same model.
+        averages: whose spread is given.
+    """
+    for average in averages:
+        values = [mean(tally.papers.values(average.value)) for tally in tallies]
+        yield MeasuredValue(
+            path=f"{average.path}~sd",
+            value=std(values),
+            n=len(values),
+            n_defined=sum(value is not None for value in values),
+            definition="std@1(of the replicates' averages, ddof=1)",
+        )
+    yield from repeats.measures()
+    for replicate, tally in enumerate(tallies, start=1):
+        for measure in tally.measures():
+            path = f"replicate.{replicate}.{measure.path}"
+            yield replace(measure, path=path, statistic=None)
+
+
+class ReplicateAnswers:
+    """What one model said in each replicate: does it say the same again?"""
+
+    def __init__(self, replicates: int) -> None:
+        self._replicates = replicates
+        self._answers: dict[str, list[bytes]] = {}
+        self._predicted: dict[str, list[frozenset[str]]] = {}
+
+    def add(self, paper: GradedPaper) -> None:
+        """Note one paper in one replicate."""
+        if paper.predicted is not None:
+            sets = self._predicted.setdefault(paper.record.pmcid, [])
+            sets.append(frozenset(paper.predicted))
+        for marked in paper.questions:
+            if marked.judgement is not None:
+                value = marked.judgement.value.encode()
+                given = self._answers.setdefault(marked.item.key, [])
+                given.append(blake2b(value, digest_size=8).digest())
+
+    def measures(self) -> Iterator[MeasuredValue]:
+        """Equal answers, and overlap of the predicted sets."""
+        full = [g for g in self._answers.values() if len(g) == self._replicates]
+        yield rate(
+            "replicates.same_answers",
+            sum(len(set(given)) == 1 for given in full),
+            len(full),
+            "questions with one answer in all replicates / answered in all",
+        )
+        overlaps = [
+            _jaccard(sets[i], sets[j])
+            for sets in self._predicted.values()
+            for i in range(len(sets))
+            for j in range(i)
+        ]
+        yield MeasuredValue(
+            path="replicates.jaccard",
+            value=mean(overlaps),
+            n=len(overlaps),
+            definition="mean@1(Jaccard index of two replicates' lists, over all twos)",
+        )
+
+
+def _jaccard(left: frozenset[str], right: frozenset[str]) -> float:
+    shared = ratio(len(left & right), len(left | right))
+    return 1.0 if shared is None else shared

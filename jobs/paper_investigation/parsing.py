@@ -1,0 +1,331 @@
+"""Reads replies by siftlog's rules: variant lists, letters, study answers, batches.
+
+A rule for letters takes the cleaned reply and the cleaned texts of the options (empty
+where they are unknown) and returns a letter or None. `LETTER_RULES` lists them in the
+order in which they are tried; the first letter wins, and its rule's name is recorded.
+
+The article "a" is the trap: "the answer is a combination" picks nothing. Wherever prose
+may stand around it, an unbracketed a counts only if what follows it shows a choice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from jobs.replies import Object, arrays, last_object, objects, wellformed
+from runner.messages import ParseFailure, Reply
+
+LETTERS = ("a", "b", "c", "d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantList:
+    """The variants that an extraction reply lists."""
+
+    entries: tuple[str, ...]  #: as spelt, repeats included; may be empty
+    dropped: int  #: entries of the list that name no variant
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """The option that a multiple-choice reply picks."""
+
+    letter: str  #: "a" to "d"
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAnswer:
+    """The p-value and the significance that a study-parameter reply states.
+
+    The rules of profile `clinpgx-qa` put "parse_error" into a field that is missing.
+    """
+
+    p_value: str
+    significance: str
+    rule: str
+
+
+def unread(reply: Reply, reason: str) -> ParseFailure:
+    """The failure to read *reply*: cut off or empty before anything else."""
+    if reply.is_truncated:
+        return ParseFailure(reason="truncated")
+    return ParseFailure(reason=reason if reply.text.strip() else "empty_reply")
+
+
+#: Where an entry that is an object may hold its variant; the first with text wins.
+_NAME_KEYS = ("variant", "name", "id")
+
+
+def read_list(reply: Reply) -> VariantList | ParseFailure:
+    """The first JSON array that is empty or names at least one variant.
+
+    Arrays of numbers are citations and passed over. A cut array is never repaired: a
+    list of unknown length would look like a complete one.
+    """
+    has_other_array = False
+    for array in arrays(reply.text):
+        named = [name for entry in array if (name := _name(entry)) is not None]
+        if named or not array:
+            return VariantList(
+                entries=tuple(named), dropped=len(array) - len(named), rule="array"
+            )
+        has_other_array = has_other_array or not all(map(_is_number, array))
+    if has_other_array:
+        return ParseFailure(reason="no_strings")
+    return unread(reply, "no_list")
+
+
+def _name(entry: object) -> str | None:
+    candidates: list[Any] = [entry]
+    if isinstance(entry, dict):
+        candidates = [entry.get(key) for key in _NAME_KEYS]
+    for text in candidates:
+        if isinstance(text, str) and text.strip():
+            return wellformed(text)
+    return None
+
+
+def _is_number(entry: object) -> bool:
+    return isinstance(entry, int | float) and not isinstance(entry, bool)
+
+
+Options: TypeAlias = tuple[str, ...]
+Rule: TypeAlias = Callable[[str, Options], str | None]
+
+#: A reply shorter than this may pick by merely naming a letter.
+_SHORT = 40
+
+# A tag of one character would be an answer, not a language.
+_FENCE = re.compile(r"^[ \t]*```(?:\w{2,})?[ \t]*$", re.MULTILINE)
+_MARKUP = re.compile(r"[*_`]")
+
+_BARE = re.compile(r"(?:\(([a-d])\)|\[([a-d])\]|([a-d]))[.):]?", re.IGNORECASE)
+
+# A hyphen or an apostrophe makes the letter part of a word: "c-reactive", "HLA-B".
+_ALONE = re.compile(r"(?<![\w'’-])[a-d](?!['’-]?\w)", re.IGNORECASE)
+
+# "answer:" may head the next line; "option:" at a line's end heads a list of options.
+_STATED = re.compile(
+    r"\b(?:answer\b[\s:=]*(?:is\b[\s:=]*)?"
+    r"|(?:option|choice)\b[ \t:=]*(?:is\b[ \t:=]*)?)"
+    r"(?P<bracket>[(\[]?)(?P<letter>[a-d])(?!['’-]?\w)",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(
+    r"[ \t]*(?:[.,;:!?)\]]|$|(?:is|because|since|as)\b)", re.IGNORECASE | re.MULTILINE
+)
+
+_OPENERS = " \t([\"'“-–—"  #: what may stand between a letter and its option's text
+
+_LEAD = re.compile(
+    r"""
+    [(\[]?([a-d])
+    (?: [.):\]]+\s                                  # a. text, a) text, [a] text
+      | \s+[-–—]\s                                  # a - text
+      | \s+(?:is|because|since)\b
+      | \s*\( (?:[^()\n] | \([^()\n]*\))* \) [.]?[ \t]*$      # a (gloss)
+      | \s*\[ [^\[\]\n]* \] [.]?[ \t]*$
+    )
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+
+
+def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
+    """The letter that the first fitting rule of `RULES` finds.
+
+    A JSON object with a text under "answer" stands for the whole reply. *options* are
+    the texts of a to d, None where they are unknown.
+    """
+    found = last_object(reply.text, lambda value: isinstance(value.get("answer"), str))
+    origin = "" if found is None else "json."
+    text = _clean(reply.text if found is None else found["answer"])
+    texts = tuple(_clean(option) for option in options or ())
+    for name, rule in LETTER_RULES:
+        if letter := rule(text, texts):
+            return Letter(letter=letter.lower(), rule=origin + name)
+    return unread(reply, "no_letter")
+
+
+def letter_needs_options(read: Letter | ParseFailure) -> bool:
+    """Whether a rule that knows the options' texts could have come before *read*."""
+    return isinstance(read, ParseFailure) or read.rule not in _BLIND
+
+
+def _clean(text: str) -> str:
+    return _MARKUP.sub("", _FENCE.sub("", text)).strip()
+
+
+def _bare(text: str) -> str | None:
+    match = _BARE.fullmatch(text.strip())
+    return match and match[match.lastindex or 0]
+
+
+def _whole(text: str, _: Options) -> str | None:
+    return _bare(text)
+
+
+def _last_line(text: str, _: Options) -> str | None:
+    return _bare(text.splitlines()[-1]) if text else None
+
+
+def _stated(text: str, options: Options) -> str | None:
+    picks = [
+        match["letter"]
+        for match in _STATED.finditer(text)
+        if match["bracket"] or _is_choice(text, match["letter"], match.end(), options)
+    ]
+    return picks[-1] if picks else None
+
+
+def _first_line(text: str, _: Options) -> str | None:
+    return _bare(text.splitlines()[0]) if text else None
+
+
+def _lead(text: str, _: Options) -> str | None:
+    match = _LEAD.match(text)
+    return match and match[1]
+
+
+def _only_letter(text: str, options: Options) -> str | None:
+    matches = list(_ALONE.finditer(text)) if len(text) < _SHORT else []
+    if len({match[0].lower() for match in matches}) != 1:
+        return None
+    picked = any(_is_choice(text, match[0], match.end(), options) for match in matches)
+    return matches[0][0] if picked else None
+
+
+def _option_text(text: str, options: Options) -> str | None:
+    wanted = _folded(text)
+    fitting = [
+        letter
+        for letter, option in zip(LETTERS, options, strict=False)
+        if wanted and _folded(option) == wanted
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _folded(text: str) -> str:
+    return text.casefold().removesuffix(".")
+
+
+def _is_choice(text: str, letter: str, end: int, options: Options) -> bool:
+    """Whether a letter in prose that ends at *end* is meant as one; see the module."""
+    if letter not in "aA" or _CHOSEN.match(text, end):
+        return True
+    own = _folded(options[0]) if options else ""
+    return bool(own) and text[end:].lstrip(_OPENERS).casefold().startswith(own)
+
+
+LETTER_RULES: tuple[tuple[str, Rule], ...] = (
+    ("whole", _whole),
+    ("last_line", _last_line),
+    ("stated", _stated),
+    ("first_line", _first_line),
+    ("lead", _lead),
+    ("only_letter", _only_letter),
+    ("option_text", _option_text),
+)
+
+#: Rules, and their like in JSON, before which none looks at the options.
+_BLIND = frozenset(
+    origin + name for origin in ("", "json.") for name in ("whole", "last_line")
+)
+
+
+_YES_NO = {True: "yes", False: "no"}
+
+
+def read_study(reply: Reply) -> StudyAnswer | ParseFailure:
+    """The last JSON object that has both fields; a null is read as an empty text."""
+    found = last_object(reply.text, _has_both)
+    if found is None:
+        return unread(reply, "no_object")
+    significance = found["significance"]
+    if isinstance(significance, bool):
+        significance = _YES_NO[significance]
+    return StudyAnswer(
+        p_value=_text(found["p_value"]).strip(),
+        significance=_text(significance).strip().lower(),
+        rule="object",
+    )
+
+
+def _has_both(value: Object) -> bool:
+    return "p_value" in value and "significance" in value
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):  # a list of several p-values, say: shown as it is
+        value = json.dumps(value, ensure_ascii=False)
+    return wellformed(value)
+
+
+# More digits number no question, and Python refuses to read thousands of them.
+_NUMBER = re.compile(r"\d{1,9}")
+
+# A digit behind the dot makes it a decimal that happens to start a line.
+_NUMBERED_LINE = re.compile(rf"^[ \t*_]*({_NUMBER.pattern})[.):](?!\d)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchedAnswers:
+    """The answers in a batched reply, by the number of their question."""
+
+    answers: tuple[Reply | None, ...]  #: None: the reply has none under that number
+    stray: int  #: answers under a number that no question has
+
+
+def number_answers(numbered: Iterable[tuple[int, Reply]], count: int) -> BatchedAnswers:
+    """Sort answers to the *count* questions; of a repeated number the last counts."""
+    answers: list[Reply | None] = [None] * count
+    stray = 0
+    for number, answer in numbered:
+        if 1 <= number <= count:
+            answers[number - 1] = answer
+        else:
+            stray += 1
+    return BatchedAnswers(answers=tuple(answers), stray=stray)
+
+
+def split_batch(reply: Reply, count: int) -> BatchedAnswers:
+    """The JSON answers by their `n`; where there are none, the numbered blocks."""
+    batch = number_answers(_json_answers(reply), count)
+    if any(batch.answers):
+        return batch
+    return number_answers(_blocks(reply), count)
+
+
+def _json_answers(reply: Reply) -> Iterable[tuple[int, Reply]]:
+    for answer in objects(reply.text, _is_numbered):
+        yield int(answer["n"]), Reply(text=json.dumps(answer, ensure_ascii=False))
+
+
+def _is_numbered(value: Object) -> bool:
+    number = value.get("n")
+    return (
+        isinstance(number, str)
+        and _NUMBER.fullmatch(number) is not None
+        and ("answer" in value or "p_value" in value)
+    )
+
+
+def _blocks(reply: Reply) -> Iterable[tuple[int, Reply]]:
+    """From each numbered line to the next, so that JSON over several lines survives.
+
+    Only the last block can have been cut.
+    """
+    lines = list(_NUMBERED_LINE.finditer(reply.text))
+    ends = [line.start() for line in lines[1:]]
+    for line, end in zip(lines, [*ends, None], strict=False):
+        text = reply.text[line.end() : end]
+        how = "stop" if end else reply.finish_reason
+        yield int(line[1]), Reply(text=text, finish_reason=how)

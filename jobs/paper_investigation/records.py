@@ -1,0 +1,311 @@
+"""Builds records, the input of all scoring: what a run holds about one paper.
+
+A record is one paper under one model in one replicate, made from answers, native or
+imported; everything behind it works on records only. A native answer is completed from
+the dataset (truth, questions); an imported one brings its own in the task's context,
+except for flat replies, which are native in all but their origin.
+
+The importer writes the context, scoring reads it. Fields that have their default are
+left out of its JSON, since it is stored with every task.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.prompts import batch_of, paper_of
+from runner.job import Answer, Answers, Task
+from runner.messages import Reply
+
+Mode: TypeAlias = Literal["investigate", "extract", "questions"]
+
+Fact: TypeAlias = str | bool | float | list[str] | None
+"""A verdict, recall or score as an imported file states it."""
+
+Options: TypeAlias = tuple[str, str, str, str] | None
+"""The texts of a to d; None where they are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionBatch:
+    """What one reply to several questions is expected to answer, in order."""
+
+    keys: tuple[str, ...]
+    kinds: tuple[Literal["mcq", "study"], ...]
+    options: tuple[Options, ...]
+
+    @classmethod
+    def of(cls, questions: tuple[PaperQuestion, ...]) -> QuestionBatch:
+        """The shape of a batch of *questions*."""
+        return cls(
+            keys=tuple(question.key for question in questions),
+            kinds=tuple("mcq" if q.is_mcq else "study" for q in questions),
+            options=tuple(question.options for question in questions),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionItem:
+    """A question about a paper, and what became of it."""
+
+    question: PaperQuestion
+    task: int | None = None  #: number of the task that asked it; None: never asked
+    stage: str = "question"
+    reply: Reply | None = None
+    absent: str | None = None  #: why a question that was asked has no reply
+    batch: QuestionBatch | None = None  #: where the reply answers several questions
+    had_paper: bool = True  #: whether the paper's text stood in the prompt
+    recorded: Mapping[str, Fact] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Identity in the run: paper, pipeline and id."""
+        return f"{self.question.pmcid}/{self.question.key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperRecord:
+    """One paper, one model, one replicate.
+
+    In mode `questions` a paper has one record for each of its question tasks, since
+    they were planned one by one.
+    """
+
+    pmcid: str
+    model: str
+    replicate: int
+    mode: Mode
+    title: str | None = None
+    pmid: str | None = None
+    truth: tuple[str, ...] = ()  #: curated variants as they stand
+    task: int | None = None  #: of the extraction; None in mode questions
+    reply: Reply | None = None  #: of the extraction
+    absent: str | None = None  #: why the extraction has no reply
+    had_paper: bool = True
+    items: tuple[QuestionItem, ...] = ()  #: pipeline order, then file order
+    fixed_links: bool = False
+    """Whether each question belongs to the one variant that its file put it under."""
+    recorded: Mapping[str, Fact] = field(default_factory=dict)
+    strays: int = 0  #: replies about what the data no longer holds
+
+
+UNKNOWN_SKIP = "unknown_skip"
+"""Why a paper was skipped whose file does not say why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPaper:
+    """What a file says about a paper besides the reply."""
+
+    mode: Mode
+    truth: tuple[str, ...] = ()
+    title: str | None = None
+    pmid: str | None = None
+    had_paper: bool = True
+    fixed_links: bool = False
+    recorded: Mapping[str, Fact] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredQuestion:
+    """What a file says about a question besides the reply."""
+
+    question: PaperQuestion
+    had_paper: bool = True
+    recorded: Mapping[str, Fact] = field(default_factory=dict)
+
+
+def encode(stored: StoredPaper | StoredQuestion) -> str:
+    """The context of an imported task, as JSON."""
+    return msgspec.json.encode(_sparse(stored)).decode()
+
+
+def decode_paper(context: str) -> StoredPaper:
+    """The context of an imported extraction."""
+    return _PAPER.decode(context)
+
+
+def decode_question(context: str) -> StoredQuestion:
+    """The context of an imported question."""
+    return _QUESTION.decode(context)
+
+
+_PAPER = msgspec.json.Decoder(StoredPaper)
+_QUESTION = msgspec.json.Decoder(StoredQuestion)
+
+
+def _sparse(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass
+    named = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+    return {
+        each.name: _sparse(content) if dataclasses.is_dataclass(content) else content
+        for each, content in named
+        if content != _default(each)
+    }
+
+
+def _default(each: dataclasses.Field[Any]) -> object:
+    if each.default_factory is dataclasses.MISSING:
+        return each.default
+    return each.default_factory()
+
+
+def records(dataset: InvestigationDataset, answers: Answers) -> Iterator[PaperRecord]:
+    """One record a family, in the run's order."""
+    for family in answers.families():
+        yield record_of(dataset, family)
+
+
+def record_of(dataset: InvestigationDataset, family: tuple[Answer, ...]) -> PaperRecord:
+    """The record of one family: an extraction and its questions, or a question."""
+    first, *rest = family
+    if first.task.stage != "extract":
+        return _questions_alone(dataset, first)
+    if first.task.context is not None:
+        return _imported(dataset, first, rest)
+    return _native(dataset, first, rest)
+
+
+def _native(
+    dataset: InvestigationDataset, first: Answer, rest: list[Answer]
+) -> PaperRecord:
+    pmcid = first.task.key
+    paper = dataset.paper(pmcid)
+    items, strays = _items(dataset, pmcid, rest)
+    return PaperRecord(
+        pmcid=pmcid,
+        model=first.task.model,
+        replicate=first.task.replicate,
+        mode="extract" if dataset.settings.mode == "extract" else "investigate",
+        title=paper.title if paper else None,
+        pmid=paper.pmid if paper else None,
+        truth=paper.variants if paper else (),
+        task=first.task.number,
+        reply=first.chat if paper else None,
+        absent=_absence(first, "extraction_failed") if paper else "not_in_bench",
+        items=items,
+        strays=strays,
+    )
+
+
+def _imported(
+    dataset: InvestigationDataset, first: Answer, rest: list[Answer]
+) -> PaperRecord:
+    stored = decode_paper(first.task.context or "")
+    absent = _absence(first, "extraction_failed")
+    if absent == UNKNOWN_SKIP and _lacks_text(dataset, first.task.key):
+        absent = "no_paper_text"
+    return PaperRecord(
+        pmcid=first.task.key,
+        model=first.task.model,
+        replicate=first.task.replicate,
+        mode=stored.mode,
+        title=stored.title,
+        pmid=stored.pmid,
+        truth=stored.truth,
+        task=first.task.number,
+        reply=first.chat,
+        absent=absent,
+        had_paper=stored.had_paper,
+        items=tuple(_imported_item(answer) for answer in rest),
+        fixed_links=stored.fixed_links,
+        recorded=stored.recorded,
+    )
+
+
+def _lacks_text(dataset: InvestigationDataset, pmcid: str) -> bool:
+    """Whether bench and papers are at hand and show that there is no text."""
+    is_known = dataset.settings.papers is not None and dataset.paper(pmcid) is not None
+    return is_known and pmcid not in dataset.papers
+
+
+def _imported_item(answer: Answer) -> QuestionItem:
+    stored = decode_question(answer.task.context or "")
+    return QuestionItem(
+        question=stored.question,
+        task=answer.task.number,
+        reply=answer.chat,
+        absent=_absence(answer, answer.error),
+        had_paper=stored.had_paper,
+        recorded=stored.recorded,
+    )
+
+
+def _questions_alone(dataset: InvestigationDataset, answer: Answer) -> PaperRecord:
+    """The record of a question, or a batch, that no extraction came before."""
+    pmcid = paper_of(answer.task.key)
+    if answer.task.stage == "question" and answer.task.context is not None:
+        asked, strays = [_imported_item(answer)], 0
+    else:
+        items, strays = _items(dataset, pmcid, [answer])
+        asked = [item for item in items if item.task is not None]
+    return PaperRecord(
+        pmcid=pmcid,
+        model=answer.task.model,
+        replicate=answer.task.replicate,
+        mode="questions",
+        items=tuple(asked),
+        strays=strays,
+    )
+
+
+def _items(
+    dataset: InvestigationDataset, pmcid: str, answers: Iterable[Answer]
+) -> tuple[tuple[QuestionItem, ...], int]:
+    """All questions of a paper with their answers, and how many answers fit none.
+
+    Whether a question was asked alone or in a batch, its answer is its answer. Where a
+    changed setting had it asked in both ways, the way of the present settings counts.
+    """
+    questions = dataset.questions_of(pmcid)
+    preferred = "batch" if dataset.settings.batch_questions else "question"
+    had_paper = not dataset.settings.closed_book or pmcid in dataset.papers
+    found: dict[str, QuestionItem] = {}
+    strays = 0
+    for answer in answers:
+        task = answer.task
+        asked = _asked(dataset, task, questions)
+        strays += not asked
+        batch = (
+            QuestionBatch.of(tuple(asked.values())) if task.stage == "batch" else None
+        )
+        for key, question in asked.items():
+            if key not in found or task.stage == preferred:
+                found[key] = QuestionItem(
+                    question=question,
+                    task=task.number,
+                    stage=task.stage,
+                    reply=answer.chat,
+                    absent=_absence(answer, answer.error),
+                    batch=batch,
+                    had_paper=had_paper,
+                )
+    items = (found.get(key) or QuestionItem(question=q) for key, q in questions.items())
+    return tuple(items), strays
+
+
+def _asked(
+    dataset: InvestigationDataset, task: Task, questions: Mapping[str, PaperQuestion]
+) -> dict[str, PaperQuestion]:
+    """The questions that *task* asks, as far as the data still holds them."""
+    if task.stage == "batch":
+        try:
+            return {question.key: question for question in batch_of(dataset, task)}
+        except KeyError:
+            return {}
+    key = task.key.partition("/")[2]
+    return {key: questions[key]} if key in questions else {}
+
+
+def _absence(answer: Answer, failed: str | None) -> str | None:
+    """Why there is no reply; None where there is one. *failed*: a failure's word."""
+    if answer.reply is not None:
+        return None
+    if answer.skip is not None:
+        return answer.skip
+    return failed if answer.error is not None else "open"

@@ -1,0 +1,406 @@
+"""Chooses how replies are read and p-values compared: by siftlog or by clinpgx-qa.
+
+No function here raises on model output: what cannot be read is a `ParseFailure`.
+
+The rules of clinpgx-qa reproduce recorded verdicts, quirks included, and are not to be
+improved: an improvement belongs into the default rules.
+
+A p-value is a number with the operator that stands directly before it. Which verdict
+two of them lead to depends on the expected one alone: a text without a number, a value,
+or a bound. A bound never answers a value, because "p < 0.05" is true of 0.03 and of
+0.0001 alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from jobs.paper_investigation import parsing
+from jobs.paper_investigation.parsing import (
+    LETTERS,
+    BatchedAnswers,
+    Letter,
+    StudyAnswer,
+    VariantList,
+    number_answers,
+    unread,
+)
+from jobs.paper_investigation.settings import Rules
+from jobs.replies import wellformed
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
+
+_SUPERSCRIPTS = "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED = re.compile(f"[{_SUPERSCRIPTS}]+")
+_LOWERED = str.maketrans(_SUPERSCRIPTS, "+-0123456789")
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212\uff0d", "-"),
+        "≤": "<=",
+        "≥": ">=",
+    }
+)
+
+# Rewritten to e-notation. The caret may be missing where a sign stands ("x 10-5"), but
+# not both: "x 100" is no power.
+_POWER = r"10(?:\s*\^\s*[({]?\s*|\s*(?=[+-]))([+-]?\d+)"
+_TIMES_POWER = re.compile(rf"(?<=[\d.])\s*[x×⋅·*]\s*{_POWER}")
+_BARE_POWER = re.compile(r"(?<![\d.])10\s*\^\s*[({]?\s*([+-]?\d+)")
+
+# Both look at whole runs of digits, so that "0.03,0.04" stays two numbers.
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?!,?\d)")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d+)(?![.,]?\d)")
+
+_STATED = re.compile(r"([<>]=?|==?)?\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)")
+_INTRODUCED = re.compile(
+    r"(?<![a-z0-9])p(?:[\s_-]*value)?(?:[\s_-]*\(?adj[a-z]*\.?\)?)?"
+    r"\s*(?::|(?:of|is|was)\b|(?=[<>=]))\s*(?=[<>=.\d])"
+)
+
+_NOT_SIGNIFICANT = re.compile(r"n\.?s\.?|not significant|non[ -]?significant")
+
+BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""What a bound says of a number and its threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedPValue:
+    """A number and its operator."""
+
+    operator: str  #: "=", "<", "<=", ">" or ">="
+    value: float
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it limits the p-value instead of stating it."""
+        return self.operator != "="
+
+
+def is_not_found(text: str) -> bool:
+    """Whether *text* says that the study has no such association."""
+    return text.strip().lower() == "not found"
+
+
+# Recorded answers and above all expected values repeat; the bound keeps memory flat.
+@functools.lru_cache(maxsize=1 << 15)
+def read_p_value(text: str) -> StatedPValue | None:
+    """The p-value in *text*; None where no number is in it.
+
+    Of several numbers, the one that "p", "p-value" or "p adj" introduces, else the
+    first.
+    """
+    text = _plain(text)
+    stated = next(
+        (
+            match
+            for intro in _INTRODUCED.finditer(text)
+            if (match := _STATED.match(text, intro.end()))
+        ),
+        _STATED.search(text),
+    )
+    if stated is None:
+        return None
+    sign = (stated[1] or "=").replace("==", "=")
+    return StatedPValue(operator=sign, value=float(stated[2]))
+
+
+def p_value_right_robust(expected: str, answer: str, tolerance: float) -> bool:
+    """Whether *answer* states the *expected* p-value.
+
+    A value wants a value within *tolerance*, relative to it. A bound wants a bound of
+    the same direction that is within *tolerance* or tighter, or a value that satisfies
+    it. A text without a number wants itself.
+    """
+    if is_not_found(expected) or is_not_found(answer):
+        return is_not_found(expected) and is_not_found(answer)
+    wanted, given = read_p_value(expected), read_p_value(answer)
+    if wanted is None:
+        return _same_text(expected, answer)
+    if given is None:
+        return False
+    if not wanted.is_bound:
+        return not given.is_bound and _is_close(given.value, wanted.value, tolerance)
+    satisfies = BOUNDS[wanted.operator](given.value, wanted.value)
+    if not given.is_bound:
+        return satisfies
+    return given.operator[0] == wanted.operator[0] and (
+        satisfies or _is_close(given.value, wanted.value, tolerance)
+    )
+
+
+def is_same_significance(expected: str, answer: str) -> bool:
+    """Whether both say the same word."""
+    return expected.strip().lower() == answer.strip().lower()
+
+
+def _plain(text: str) -> str:
+    text = _RAISED.sub(lambda match: "^" + match[0].translate(_LOWERED), text)
+    text = text.translate(_SIGNS).lower()
+    text = _BARE_POWER.sub(r"1e\1", _TIMES_POWER.sub(r"e\1", text))
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    return _DECIMAL_COMMA.sub(r"\1.\2", text)
+
+
+def _is_close(given: float, wanted: float, tolerance: float) -> bool:
+    # The last factor admits a value that is exactly at the border but for its rounding.
+    return abs(given - wanted) <= tolerance * abs(wanted) * (1 + 1e-9)
+
+
+def _same_text(expected: str, answer: str) -> bool:
+    left, right = (_plain(text).strip() for text in (expected, answer))
+    return left == right or all(map(_NOT_SIGNIFICANT.fullmatch, (left, right)))
+
+
+#: What stands in a field of a study answer that the reply does not have.
+PARSE_ERROR = "parse_error"
+
+_FENCE_MARK = re.compile(r"```(?:json)?")
+_NUMBERED_LINE = re.compile(r"^\s*(\d{1,9})[.)](.*)$", re.MULTILINE)
+
+_CLINPGX_SIGNS = str.maketrans("\u2212\u2013×⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "--x+-0123456789")
+_CLINPGX_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_CLINPGX_DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)"
+_CLINPGX_POWER = re.compile(
+    rf"({_CLINPGX_DECIMAL})\s*x\s*10\s*\^?\s*\(?\s*([+-]?\d+)\)?", re.IGNORECASE
+)
+_CLINPGX_SCIENTIFIC = re.compile(rf"{_CLINPGX_DECIMAL}e[+-]?\d+", re.IGNORECASE)
+_CLINPGX_PLAIN = re.compile(_CLINPGX_DECIMAL)
+
+_CLINPGX_BOUND = re.compile(r"\s*([<>]=?)")
+
+
+def read_list_clinpgx(reply: Reply) -> VariantList | ParseFailure:
+    """The reply as a JSON array, else what stands between its outermost brackets.
+
+    An entry that is no text becomes one as Python prints it.
+    """
+    text = reply.text
+    outermost = text[text.find("[") : text.rfind("]") + 1]
+    for rule, candidate in (("whole", text), ("outermost_brackets", outermost)):
+        array = _decoded(candidate)
+        if isinstance(array, list):
+            entries = [wellformed(str(entry)) for entry in array]
+            named = tuple(entry for entry in entries if entry.strip())
+            return VariantList(
+                entries=named, dropped=len(entries) - len(named), rule=rule
+            )
+    return unread(reply, "no_list")
+
+
+def read_letter_clinpgx(
+    reply: Reply, _options: tuple[str, ...] | None
+) -> Letter | ParseFailure:
+    """The letter alone, or leading, or the first of a to d between blanks."""
+    text = reply.text.strip().lower()
+    if text in LETTERS:
+        return Letter(letter=text, rule="whole")
+    for letter in LETTERS:
+        if text.startswith((f"{letter})", f"{letter}.")):
+            return Letter(letter=letter, rule="lead")
+    for letter in LETTERS:
+        if f" {letter} " in f" {text} ":
+            return Letter(letter=letter, rule="between_blanks")
+    return unread(reply, "no_letter")
+
+
+def needs_options_clinpgx(_read: Letter | ParseFailure) -> bool:
+    """No rule here looks at the options' texts."""
+    return False
+
+
+def read_study_clinpgx(reply: Reply) -> StudyAnswer | ParseFailure:
+    """The first object without inner braces; a missing field is "parse_error"."""
+    text = _FENCE_MARK.sub("", reply.text)
+    start = max(0, text.find("{"))
+    found = _decoded(text[start : text.find("}", start) + 1])
+    if not isinstance(found, dict):
+        return unread(reply, "no_object")
+    return StudyAnswer(
+        p_value=wellformed(str(found.get("p_value", PARSE_ERROR))),
+        significance=wellformed(str(found.get("significance", PARSE_ERROR))),
+        rule="first_object",
+    )
+
+
+def split_batch_clinpgx(reply: Reply, count: int) -> BatchedAnswers:
+    """The rest of each line that starts with a number and a dot or bracket."""
+    lines = _NUMBERED_LINE.finditer(reply.text)
+    return number_answers(((int(m[1]), Reply(text=m[2])) for m in lines), count)
+
+
+def p_value_right_clinpgx(expected: str, answer: str, tolerance: float) -> bool:
+    """Whether *answer* agrees with *expected*, operators of the answer mostly ignored.
+
+    Two numbers agree within *tolerance* of the larger. A bound wants a bound of the
+    same direction at the front, or any number that satisfies it; a value wants any
+    number that agrees with it.
+    """
+    if is_not_found(expected) or is_not_found(answer):
+        return is_not_found(expected) and is_not_found(answer)
+    wanted = next(_numbers(expected), None)
+    if wanted is None:
+        return expected.strip().lower() == answer.strip().lower()
+    given = list(_numbers(answer))
+    bound = _CLINPGX_BOUND.match(expected)
+    if bound is None:
+        return _agrees(wanted, given, tolerance)
+    front = _CLINPGX_BOUND.match(answer)
+    if front and front[1][0] == bound[1][0] and _agrees(wanted, given[:1], tolerance):
+        return True
+    return any(BOUNDS[bound[1]](number, wanted) for number in given)
+
+
+def _agrees(wanted: float, given: Iterable[float], tolerance: float) -> bool:
+    return any(math.isclose(wanted, number, rel_tol=tolerance) for number in given)
+
+
+def _decoded(text: str) -> Any:  # noqa: ANN401 - whatever the model wrote
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _numbers(text: str) -> Iterator[float]:
+    """Powers of ten first, then e-notation, then plain numbers; no character twice."""
+    text = _CLINPGX_COMMA.sub("", text.translate(_CLINPGX_SIGNS))
+    for match in _CLINPGX_POWER.finditer(text):
+        yield float(f"{match[1]}e{match[2]}")
+    text = _CLINPGX_POWER.sub(" ", text)
+    for match in _CLINPGX_SCIENTIFIC.finditer(text):
+        yield float(match[0])
+    for match in _CLINPGX_PLAIN.finditer(_CLINPGX_SCIENTIFIC.sub(" ", text)):
+        yield float(match[0])
+
+
+Options: TypeAlias = tuple[str, str, str, str]
+Kind: TypeAlias = Literal["mcq", "study"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """One way of reading replies and of judging what they say."""
+
+    read_list: Callable[[Reply], VariantList | ParseFailure]
+    read_letter: Callable[[Reply, Options | None], Letter | ParseFailure]
+    needs_options: Callable[[Letter | ParseFailure], bool]
+    read_study: Callable[[Reply], StudyAnswer | ParseFailure]
+    split_batch: Callable[[Reply, int], parsing.BatchedAnswers]
+    p_value_right: Callable[[str, str, float], bool]
+    significance_right: Callable[[str, str], bool]
+
+
+RULE_SETS: Mapping[Rules, RuleSet] = {
+    "robust": RuleSet(
+        read_list=parsing.read_list,
+        read_letter=parsing.read_letter,
+        needs_options=parsing.letter_needs_options,
+        read_study=parsing.read_study,
+        split_batch=parsing.split_batch,
+        p_value_right=p_value_right_robust,
+        significance_right=is_same_significance,
+    ),
+    "clinpgx-qa": RuleSet(
+        read_list=read_list_clinpgx,
+        read_letter=read_letter_clinpgx,
+        needs_options=needs_options_clinpgx,
+        read_study=read_study_clinpgx,
+        split_batch=split_batch_clinpgx,
+        p_value_right=p_value_right_clinpgx,
+        significance_right=is_same_significance,
+    ),
+}
+
+
+@guarded
+def parse_list(reply: Reply, rules: Rules) -> VariantList | ParseFailure:
+    """The variants that an extraction reply lists."""
+    return RULE_SETS[rules].read_list(reply)
+
+
+@guarded
+def parse_letter(
+    reply: Reply, rules: Rules, options: Options | None
+) -> Letter | ParseFailure:
+    """The option that a reply picks; *options* are None where they are unknown."""
+    return RULE_SETS[rules].read_letter(reply, options)
+
+
+def needs_options(read: Letter | ParseFailure, rules: Rules) -> bool:
+    """Whether a reply *read* without the options' texts can be read otherwise by them.
+
+    Most replies are bare letters: read without options, they are alike for all
+    questions and need to be read once.
+    """
+    return RULE_SETS[rules].needs_options(read)
+
+
+@guarded
+def parse_study(reply: Reply, rules: Rules) -> StudyAnswer | ParseFailure:
+    """The p-value and significance that a reply states."""
+    return RULE_SETS[rules].read_study(reply)
+
+
+def parse_batch(
+    reply: Reply,
+    kinds: Sequence[Kind],
+    *,
+    letter_rules: Rules,
+    p_rules: Rules,
+    options: Sequence[Options | None],
+) -> tuple[Letter | StudyAnswer | ParseFailure, ...]:
+    """The answer to each question of a batch, in the order in which they were asked.
+
+    A question without an answer in a complete reply is `missing_in_batch`.
+    """
+    batches = {
+        "mcq": _split(reply, len(kinds), letter_rules),
+        "study": _split(reply, len(kinds), p_rules),
+    }
+
+    def parse(index: int, kind: Kind) -> Letter | StudyAnswer | ParseFailure:
+        batched = batches[kind]
+        if isinstance(batched, ParseFailure):
+            return batched
+        own = batched.answers[index]
+        if own is None:
+            return unread(reply, "missing_in_batch")
+        if kind == "study":
+            return parse_study(own, p_rules)
+        return parse_letter(own, letter_rules, options[index])
+
+    return tuple(parse(index, kind) for index, kind in enumerate(kinds))
+
+
+def stray_answers(reply: Reply, count: int, rules: Rules) -> int:
+    """How many answers of a batched reply bear a number that no question has."""
+    batched = _split(reply, count, rules)
+    return 0 if isinstance(batched, ParseFailure) else batched.stray
+
+
+@guarded
+def _split(reply: Reply, count: int, rules: Rules) -> parsing.BatchedAnswers:
+    """The answers of a batched reply, one by one."""
+    return RULE_SETS[rules].split_batch(reply, count)
+
+
+def p_value_right(expected: str, answer: str, rules: Rules, tolerance: float) -> bool:
+    """Whether *answer* states the *expected* p-value; *tolerance* is relative."""
+    return RULE_SETS[rules].p_value_right(expected, answer, tolerance)
+
+
+def significance_right(expected: str, answer: str, rules: Rules) -> bool:
+    """Whether *answer* states the *expected* significance."""
+    return RULE_SETS[rules].significance_right(expected, answer)

@@ -1,0 +1,278 @@
+"""Counts over a run's answers, and compares recomputed with imported facts.
+
+What stays is a few numbers per paper and model, so that memory does not grow with the
+number of questions per paper.
+
+What a file states is compared, never trusted. It is compared under the chosen profile
+and under the other one, so that old results show which rules made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from jobs.metrics import Resamples
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.dataset import InvestigationDataset, PaperQuestion
+from jobs.paper_investigation.grading import (
+    ExtractionReading,
+    GradedPaper,
+    grade,
+    read_extraction_reply,
+)
+from jobs.paper_investigation.judging import (
+    AnswerJudgement,
+    RuleChoice,
+    ScoringVariant,
+    ScoringVariants,
+)
+from jobs.paper_investigation.measures import MEASURES, metrics
+from jobs.paper_investigation.model_pairs import (
+    AnswerVerdicts,
+    ModelPairing,
+    PaperModelPair,
+    comparable,
+)
+from jobs.paper_investigation.model_tally import (
+    ModelTally,
+    ReplicateAnswers,
+    over_replicates,
+)
+from jobs.paper_investigation.paper_scores import AVERAGES
+from jobs.paper_investigation.records import Fact, Mode, PaperRecord, records
+from jobs.paper_investigation.settings import Case
+from jobs.paper_investigation.variant_counts import Grounding, GroundingCollector
+from runner.job import Answers
+from runner.scorecard import Comparable, Metric
+
+LISTED_DIFFERENCES = 10
+
+NOT_READ = "parse_error"
+"""What result files hold for a study-parameter field that could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedDifference:
+    """One fact that comes out otherwise."""
+
+    model: str
+    where: str  #: the paper, or the question's key
+    fact: str
+    recorded: Fact
+    recomputed: Fact
+
+
+def paper_facts(paper: GradedPaper) -> dict[str, Fact]:
+    """What result files state about a paper, recomputed."""
+    predicted = paper.predicted or {}
+    return {
+        "variant_recall": paper.recall,
+        "paper_score": paper.score,
+        "recall": paper.recall,
+        "parse_failure": not paper.is_parsed,
+        "predicted": sorted(predicted),
+        "true_positives": sorted(paper.recalled),
+        "false_negatives": sorted(set(paper.truth) - set(paper.recalled)),
+    }
+
+
+def question_facts(
+    question: PaperQuestion, judgement: AnswerJudgement
+) -> dict[str, Fact]:
+    """What result files state about an answer, recomputed."""
+    if question.is_mcq:
+        return {"prediction_parsed": judgement.letter, "correct": judgement.right}
+    failed = judgement.failed
+    return {
+        "response_p_value": NOT_READ if failed else judgement.p_value,
+        "response_significance": NOT_READ if failed else judgement.significance,
+        "p_value_correct": judgement.p_value_right,
+        "significance_correct": judgement.significance_right,
+        "both_correct": judgement.right,
+        "correct": judgement.right,
+    }
+
+
+@dataclass(slots=True, kw_only=True)
+class FactTally:
+    """Comparisons of one fact."""
+
+    compared: int = 0
+    agreeing: int = 0
+
+
+class RecordedAgreement:
+    """Comparisons under one profile; the first differences are kept."""
+
+    def __init__(self, profile: str, case: Case) -> None:
+        self.profile = profile
+        self.facts: dict[str, FactTally] = {}
+        self.differences: list[RecordedDifference] = []
+        self._case: Case = case
+
+    def add(self, paper: GradedPaper) -> None:
+        """Compare one paper and its answers."""
+        record = paper.record
+        stated, made = record.recorded, paper_facts(paper)
+        self._compare(record.model, record.pmcid, stated, made)
+        for marked in (*paper.questions, *paper.aside):
+            item, judgement = marked.item, marked.judgement
+            if judgement is not None:
+                made = question_facts(item.question, judgement)
+                self._compare(record.model, item.key, item.recorded, made)
+
+    def _compare(
+        self,
+        model: str,
+        where: str,
+        stated: Mapping[str, Fact],
+        made: Mapping[str, Fact],
+    ) -> None:
+        for fact, recorded in stated.items():
+            tally = self.facts.setdefault(fact, FactTally())
+            tally.compared += 1
+            if self._comparable(recorded) == self._comparable(made[fact]):
+                tally.agreeing += 1
+            elif len(self.differences) < LISTED_DIFFERENCES:
+                self.differences.append(
+                    RecordedDifference(
+                        model=model,
+                        where=where,
+                        fact=fact,
+                        recorded=recorded,
+                        recomputed=made[fact],
+                    )
+                )
+
+    def _comparable(self, fact: Fact) -> Fact:
+        """Lists of variants are compared as the profile compares variants."""
+        if isinstance(fact, list):
+            return sorted({naming.normalize(text, self._case) for text in fact})
+        return fact
+
+    def rows(self) -> Iterator[tuple[str, str, int, int]]:
+        """Profile, fact, comparisons, agreements."""
+        for fact, tally in self.facts.items():
+            yield self.profile, fact, tally.compared, tally.agreeing
+
+
+KEPT_DRAWS = 4
+"""Sets of papers whose resamples are held; the models of a run mostly share one."""
+
+
+class RunTally:
+    """All that is counted over a run's answers."""
+
+    def __init__(
+        self, dataset: InvestigationDataset, answers: Answers, mode: Mode
+    ) -> None:
+        settings = dataset.settings
+        self.mode: Mode = mode
+        self.lenses = ScoringVariants.of(settings, mode)
+        self.models = answers.models
+        self.replicates = range(1, answers.replicates + 1)
+        self.tallies = {model: ModelTally(self.lenses, mode) for model in self.models}
+        self.by_replicate = {
+            (model, replicate): ModelTally(self.lenses, mode)
+            if len(self.replicates) > 1
+            else self.tallies[model]
+            for model in self.models
+            for replicate in self.replicates
+        }
+        self.ballots = AnswerVerdicts()
+        self._repeats = {
+            model: ReplicateAnswers(answers.replicates) for model in self.models
+        }
+        self._gathering = GroundingCollector(
+            texts=dataset.papers if settings.grounding else None
+        )
+        self.agreements = (
+            RecordedAgreement(settings.profile, settings.variant_case),
+            RecordedAgreement(
+                self.lenses.profile, self.lenses.other_profile.settings.variant_case
+            ),
+        )
+        self.contradictions: list[str] = []  #: records at odds with their own lists
+        self._draw = lru_cache(maxsize=KEPT_DRAWS)(
+            partial(
+                Resamples,
+                b=settings.boot_b,
+                seed=settings.boot_seed,
+                level=settings.level,
+                cluster="paper",
+                form=settings.interval,
+            )
+        )
+
+    def add(self, record: PaperRecord) -> None:
+        """Count one record."""
+        readings: dict[RuleChoice, ExtractionReading] = {}
+
+        def seen(lens: ScoringVariant) -> GradedPaper:
+            if lens.rules not in readings:
+                readings[lens.rules] = read_extraction_reply(record, lens.rules)
+            return grade(readings[lens.rules], lens)
+
+        paper = seen(self.lenses.chosen)
+        others = {name: seen(lens) for name, lens in self.lenses.others.items()}
+        self.tallies[record.model].add(paper, others)
+        self.ballots.add(paper)
+        self._gathering.add(paper)
+        if len(self.replicates) > 1:
+            self.by_replicate[record.model, record.replicate].add(paper, others)
+            self._repeats[record.model].add(paper)
+        if record.recorded or any(item.recorded for item in record.items):
+            self._compare(paper, seen(self.lenses.other_profile))
+
+    def _compare(self, paper: GradedPaper, otherwise: GradedPaper) -> None:
+        """Hold what the file states against both profiles."""
+        for agreement, seen in zip(self.agreements, (paper, otherwise), strict=True):
+            agreement.add(seen)
+        recorded = paper.record.recorded
+        for fact in ("variant_recall", "recall"):
+            if recorded.get(fact) not in {None, paper.recall, otherwise.recall}:
+                self.contradictions.append(f"{paper.record.model} {paper.record.pmcid}")
+
+    def draw(self, papers: Sequence[str]) -> Resamples:
+        """The resamples of *papers*, the same ones whenever they are asked for."""
+        return self._draw(tuple(papers))
+
+    def grounding(self) -> Grounding:
+        """Look all variants up in the papers' texts."""
+        return self._gathering.looked_up()
+
+    def metrics(self, model: str, grounding: Grounding) -> tuple[Metric, ...]:
+        """Everything there is to say about *model*."""
+        tally = self.tallies[model]
+        measures = [*tally.measures(), *grounding.measures(model)]
+        if len(self.replicates) > 1:
+            own = [self.by_replicate[model, each] for each in self.replicates]
+            measures += over_replicates(own, self._repeats[model], AVERAGES[self.mode])
+        papers = tally.clusters
+        return MEASURES.describe(metrics(measures, self.draw(papers), len(papers)))
+
+    def comparable(self, model: str) -> Comparable:
+        """What *model* can be compared in, item by item."""
+        papers = self.tallies[model].papers
+        return comparable(model, papers, self.ballots, self.mode)
+
+    def pairs(self) -> tuple[PaperModelPair, ...]:
+        """Every two models."""
+        return ModelPairing(
+            papers={model: tally.papers for model, tally in self.tallies.items()},
+            ballots=self.ballots,
+            averages=AVERAGES[self.mode],
+            settings=self.lenses.chosen.settings,
+        ).pairs(self.models)
+
+
+def tally_run(dataset: InvestigationDataset, answers: Answers) -> RunTally:
+    """Count everything; what kind of work it is, the records say themselves."""
+    made: RunTally | None = None
+    for record in records(dataset, answers):
+        if made is None:
+            made = RunTally(dataset, answers, record.mode)
+        made.add(record)
+    return made or RunTally(dataset, answers, dataset.settings.mode)

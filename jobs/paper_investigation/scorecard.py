@@ -1,0 +1,311 @@
+"""Scores a run: one pass to count, one to write, and the texts in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from jobs.measures import add_baselines
+from jobs.paper_investigation.artifacts import EVAL_RESULTS, FILES, file_name, lines
+from jobs.paper_investigation.dataset import InvestigationDataset
+from jobs.paper_investigation.figures import figures
+from jobs.paper_investigation.grading import GradedPaper, grade, read_extraction_reply
+from jobs.paper_investigation.inputs import INPUTS
+from jobs.paper_investigation.judging import expected
+from jobs.paper_investigation.measures import MEASURES, plain
+from jobs.paper_investigation.model_summary import (
+    investigation_text,
+    questions_text,
+    variants_text,
+)
+from jobs.paper_investigation.model_tally import ModelTally
+from jobs.paper_investigation.paper_scores import HEADLINES, SCORE
+from jobs.paper_investigation.parsing import VariantList
+from jobs.paper_investigation.records import Mode, records
+from jobs.paper_investigation.run_tally import RunTally, tally_run
+from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
+from jobs.paper_investigation.summary import RunResults, run_text
+from jobs.paper_investigation.tables import (
+    SHEETS,
+    RowSources,
+    agreement_tables,
+    models_table,
+    pairs_table,
+    rows,
+)
+from jobs.text import slugs
+from runner.job import Answers
+from runner.scorecard import Artifact, Cell, Detail, Finding, Metric, Scorecard, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringDetails:
+    """Verdicts, table rows and file lines of a scoring, made while they are read."""
+
+    dataset: InvestigationDataset
+    answers: Answers
+    mode: Mode
+    sources: RowSources
+
+    def __iter__(self) -> Iterator[Detail]:
+        sheets = [sheet for sheet in SHEETS if self.mode in sheet.modes]
+        names = slugs(self.answers.models)
+        is_recorded = self.dataset.settings.profile == "clinpgx-qa"
+        for record in records(self.dataset, self.answers):
+            paper = grade(
+                read_extraction_reply(record, self.sources.lens.rules),
+                self.sources.lens,
+            )
+            yield from verdicts(paper)
+            yield from rows(paper, sheets, self.sources)
+            yield from lines(paper, names[record.model], is_recorded=is_recorded)
+
+
+def verdicts(paper: GradedPaper) -> Iterator[Verdict]:
+    """What was read from each reply about a paper, and whether it is right."""
+    record, listed = paper.record, paper.listed
+    if record.task is not None and listed is not None:
+        rule = listed.rule if isinstance(listed, VariantList) else listed.reason
+        yield Verdict(
+            task=record.task,
+            model=record.model,
+            stage="extract",
+            key=record.pmcid,
+            value=", ".join((paper.predicted or {}).values()),
+            expected=", ".join(paper.truth.values()),
+            correct=None,
+            rule=rule,
+        )
+    for marked in (*paper.questions, *paper.aside):
+        item, judgement = marked.item, marked.judgement
+        if judgement is not None and item.task is not None:
+            yield Verdict(
+                task=item.task,
+                model=record.model,
+                stage=item.stage,
+                key=item.key,
+                value=judgement.value,
+                expected=expected(item.question),
+                correct=judgement.right,
+                rule=judgement.rule,
+            )
+
+
+SHARE_OF_NOTE = 0.02
+"""Cut or empty replies beyond this share are worth a warning, below it a remark."""
+
+
+def findings(survey: RunTally, *, imported: bool, has_bench: bool) -> Iterator[Finding]:
+    """Cut and empty replies, gaps against the plan, facts that do not hold.
+
+    Args:
+        survey: what was counted.
+        imported: whether the answers were made elsewhere.
+        has_bench: whether the truth comes from a bench, whose own oddities were
+            noticed when it was read.
+    """
+    for model, tally in survey.tallies.items():
+        yield from _replies(model, tally)
+        yield from _plan(model, tally, imported=imported)
+        merged = tally.papers.total(lambda paper: paper.merged)
+        if merged and not has_bench:
+            yield Finding(
+                code="merged_variants",
+                severity="info",
+                where=model,
+                message=f"{merged} spellings in the truth are one variant with an "
+                "earlier one and count once.",
+                n=merged,
+            )
+    yield from _agreement(survey)
+
+
+def _replies(model: str, tally: ModelTally) -> Iterator[Finding]:
+    replies = tally.replies
+    for code, n, message in (
+        (
+            "empty_replies",
+            replies.empty,
+            (
+                "replies are empty, as when reasoning uses up the output limit; "
+                "raise max_tokens_reasoning and name the model in reasoning_models."
+            ),
+        ),
+        (
+            "cut_replies",
+            replies.cut,
+            (
+                "replies were cut at the output limit; raise max_tokens_extract or "
+                "max_tokens_question."
+            ),
+        ),
+        (
+            "refused_replies",
+            replies.refused,
+            "replies were refused or filtered by the provider; they count as wrong.",
+        ),
+    ):
+        if n:
+            is_many = n > SHARE_OF_NOTE * replies.received
+            yield Finding(
+                code=code,
+                severity="warn" if is_many else "info",
+                where=model,
+                message=f"{n} of {replies.received} {message}",
+                n=n,
+            )
+
+
+def _plan(model: str, tally: ModelTally, *, imported: bool) -> Iterator[Finding]:
+    if tally.replies.unasked:
+        yield Finding(
+            code="questions_not_asked",
+            severity="warn",
+            where=model,
+            message=f"{tally.replies.unasked} questions that these settings ask for "
+            "are not in the run and are not counted; resume it to ask them.",
+            n=tally.replies.unasked,
+        )
+    if tally.replies.stale:
+        yield Finding(
+            code="unused" if imported else "stale",
+            severity="info",
+            where=model,
+            message=f"{tally.replies.stale} stored answers are not asked for under "
+            "these settings and are not used.",
+            n=tally.replies.stale,
+        )
+
+
+def _agreement(survey: RunTally) -> Iterator[Finding]:
+    chosen = survey.agreements[0]
+    wrong = sum(each.compared - each.agreeing for each in chosen.facts.values())
+    if wrong:
+        compared = sum(each.compared for each in chosen.facts.values())
+        first = chosen.differences[0]
+        yield Finding(
+            code="differs_from_file",
+            severity="info",
+            where="import",
+            message=f"{wrong} of {compared} facts stated by the imported files come "
+            f"out otherwise under profile {chosen.profile}; see differences.csv.",
+            n=wrong,
+            example=f"{first.model} {first.where}: {first.fact}",
+        )
+    if survey.contradictions:
+        yield Finding(
+            code="recall_contradicts_lists",
+            severity="warn",
+            where="import",
+            message=f"{len(survey.contradictions)} records state a recall that their "
+            "own lists give under no profile.",
+            n=len(survey.contradictions),
+            example=survey.contradictions[0],
+        )
+
+
+def score(dataset: InvestigationDataset, answers: Answers) -> Scorecard:
+    """All metrics, tables and artifacts of a run's answers; pure."""
+    settings = dataset.settings
+    counted = tally_run(dataset, answers)
+    grounding = counted.grounding()
+    models = {model: counted.metrics(model, grounding) for model in counted.models}
+    by_path = {model: {m.path: m for m in own} for model, own in models.items()}
+    pairs = counted.pairs()
+    noticed = (
+        *dataset.findings,
+        *findings(counted, imported=answers.imported, has_bench=bool(dataset.bench)),
+    )
+    tables = [
+        models_table(models, counted.mode),
+        pairs_table(pairs, counted.mode),
+        *(sheet.table for sheet in SHEETS if counted.mode in sheet.modes),
+    ]
+    if any(agreement.facts for agreement in counted.agreements):
+        tables += agreement_tables(counted.agreements)
+    sources = RowSources(
+        lens=counted.lenses.chosen,
+        other_rules=counted.lenses.others[counted.lenses.rules].rules,
+        grounding=grounding,
+    )
+    tallies = counted.tallies.values()
+    card = Scorecard(
+        models=models,
+        summary=run_text(
+            RunResults(
+                survey=counted,
+                settings=settings,
+                imported=answers.imported,
+                models=by_path,
+                grounding=grounding,
+                pairs=pairs,
+                findings=noticed,
+            )
+        ),
+        headline=HEADLINES[counted.mode],
+        worth_explaining=_worst_paper(counted),
+        tables=tuple(map(MEASURES.titled, tables)),
+        findings=noticed,
+        figures=tuple(figures(counted, by_path, pairs)),
+        artifacts=tuple(_artifacts(counted, settings, by_path)),
+        details=ScoringDetails(
+            dataset=dataset, answers=answers, mode=counted.mode, sources=sources
+        ),
+        settings=_printed(settings),
+        missing=sum(tally.replies.unasked for tally in tallies),
+        stale=sum(tally.replies.stale for tally in tallies),
+        comparable={model: counted.comparable(model) for model in counted.models},
+    )
+    return add_baselines(
+        card,
+        {model: [*own.trivial.baselines()] for model, own in counted.tallies.items()},
+        MEASURES,
+    )
+
+
+def _worst_paper(counted: RunTally) -> str:
+    """The paper that the first model with scores did worst on."""
+    for tally in counted.tallies.values():
+        papers = tally.papers
+        if papers.scored and counted.mode == "investigate":
+            return min(papers.scored, key=lambda p: papers.value(p, SCORE.value) or 0)
+    return ""
+
+
+def _artifacts(
+    counted: RunTally,
+    settings: InvestigationSettings,
+    metrics: Mapping[str, Mapping[str, Metric]],
+) -> Iterator[Artifact]:
+    """The job's files: those with a line a paper empty, the summaries in full."""
+    names = slugs(counted.models)
+    for (model, replicate), tally in counted.by_replicate.items():
+        named = partial(file_name, names[model], replicate)
+        own = metrics[model]
+        if len(counted.replicates) > 1:
+            own = {each.path: plain(each) for each in tally.measures()}
+        if counted.mode == "questions":
+            groups = tally.breakdown.pipelines
+            for pipeline in (name for name in PIPELINES if groups[name].asked):
+                results = named(f"{pipeline}_{EVAL_RESULTS}")
+                text = questions_text(model, tally, pipeline, results)
+                yield Artifact(name=results)
+                yield Artifact(name=named(f"{pipeline}_summary.txt"), text=text)
+            continue
+        files = tuple(map(named, FILES[counted.mode]))
+        yield from (Artifact(name=name) for name in files)
+        write, rest = _TEXTS[counted.mode]
+        text = write(model, tally, own, settings, files[-1])
+        yield Artifact(name=named(rest), text=text)
+
+
+_TEXTS = {
+    "investigate": (investigation_text, "paper_investigation_summary.txt"),
+    "extract": (variants_text, "variant_summary.txt"),
+}
+
+
+def _printed(settings: InvestigationSettings) -> dict[str, Cell | list[str]]:
+    """The settings that bear on the scores, without the places of the inputs."""
+    return settings.model_dump(mode="json", exclude=set(INPUTS))

@@ -1,0 +1,255 @@
+"""Renders the summary of a whole run for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from jobs.comparison.models import test_words
+from jobs.inputs.sampling import sample_sentences
+from jobs.paper_investigation.model_pairs import PaperModelPair
+from jobs.paper_investigation.model_summary import fixed, interval, reasons
+from jobs.paper_investigation.paper_scores import SCORE
+from jobs.paper_investigation.question_counts import TOTAL
+from jobs.paper_investigation.records import Mode
+from jobs.paper_investigation.run_tally import RunTally
+from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
+from jobs.paper_investigation.variant_counts import Grounding
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+ByPath: TypeAlias = Mapping[str, Metric]
+Column: TypeAlias = tuple[str, Callable[[ByPath], str]]
+
+LINE_CHARS = 240
+"""Longer lines, such as two long lists that differ, are cut."""
+
+TITLES: Mapping[Mode, str] = {
+    "investigate": "Paper investigation",
+    "extract": "Variant extraction",
+    "questions": "Questions",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResults:
+    """All that the summary of a scoring is made from."""
+
+    survey: RunTally
+    settings: InvestigationSettings
+    imported: bool
+    models: Mapping[str, ByPath]  #: each model's metrics
+    grounding: Grounding
+    pairs: tuple[PaperModelPair, ...]
+    findings: tuple[Finding, ...]  #: of these, warnings and errors are printed
+
+
+def run_text(results: RunResults) -> str:
+    """The summary of one scoring."""
+    survey, models = results.survey, results.models
+    lines = [
+        _title(results),
+        *sample_sentences(results.findings),
+        _counts(survey, models),
+        *_table(COLUMNS[survey.mode], models),
+        *(_pair(pair) for pair in results.pairs if SCORE.path in pair.averages),
+        *_remarks(models),
+        *_flips(survey),
+        *_ungrounded(survey.models, results.grounding),
+        *_agreement(survey),
+        *(f"{f.where}: {f.message}" for f in results.findings if f.severity != "info"),
+    ]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _title(results: RunResults) -> str:
+    settings, mode = results.settings, results.survey.mode
+    profile: str = settings.profile
+    if settings.profile_changes:
+        profile += f", changed: {', '.join(settings.profile_changes)}"
+    method = [f"{settings.variant_case} case"] if mode != "questions" else []
+    if mode == "investigate":
+        method.append(f"{settings.variant_link} links")
+    if results.imported:
+        method.append("imported answers")
+    elif mode != "extract":
+        batched = settings.batch_questions
+        method.append("batched calls" if batched else "one call per question")
+    return f"{TITLES[mode]}  profile {profile}  {', '.join(method)}"
+
+
+def _counts(survey: RunTally, models: Mapping[str, ByPath]) -> str:
+    def total(path: str) -> int:
+        return sum(int(own[path].value or 0) for own in models.values())
+
+    parts = []
+    if survey.mode != "questions":
+        skips = Counter[str]()
+        for tally in survey.tallies.values():
+            skips.update(tally.papers.skips.values())
+        papers = max(
+            (len(tally.papers) for tally in survey.tallies.values()), default=0
+        )
+        why = f" ({reasons(skips)})" if skips else ""
+        times = f" x {len(models)} models" if len(models) > 1 else ""
+        parts.append(
+            f"papers {papers}{times}: "
+            f"scored {total('papers_scored')}, skipped {skips.total()}{why}"
+        )
+    if survey.mode != "extract":
+        asked, links, missing, unparsed = (
+            total(f"pipeline.{TOTAL}.{name}")
+            for name in ("questions", "links", "missing", "unparsed")
+        )
+        linked = f" {links} links," if survey.mode == "investigate" else ""
+        parts.append(
+            f"questions {asked} answered,{linked} {missing} missing, "
+            f"{unparsed} unparsed"
+        )
+    return "    ".join(parts)
+
+
+def _averaged(path: str, *, of: bool = False) -> Callable[[ByPath], str]:
+    """A mean with its interval, and how many papers have a value, if asked for."""
+
+    def cell(metrics: ByPath) -> str:
+        metric = metrics[path]
+        n = f"({metric.n_defined})" if of else ""
+        parts = (fixed(metric.value), interval(metric.lo, metric.hi), n)
+        return " ".join(filter(None, parts))
+
+    return cell
+
+
+def _plain(path: str) -> Callable[[ByPath], str]:
+    return lambda metrics: fixed(metrics[path].value)
+
+
+def _number(path: str) -> Callable[[ByPath], str]:
+    return lambda metrics: str(metrics[path].value)
+
+
+def _fraction(pipeline: str) -> Callable[[ByPath], str]:
+    def cell(metrics: ByPath) -> str:
+        right = metrics[f"pipeline.{pipeline}.correct"].value
+        return f"{right}/{metrics[f'pipeline.{pipeline}.questions'].value}"
+
+    return cell
+
+
+COLUMNS: Mapping[Mode, tuple[Column, ...]] = {
+    "investigate": (
+        ("recall", _averaged("avg_variant_recall")),
+        ("question acc (n)", _averaged("avg_question_acc", of=True)),
+        ("paper score", _averaged("avg_paper_score")),
+        (
+            "with questions (n)",
+            _averaged("avg_paper_score~papers_with_questions", of=True),
+        ),
+        ("unparsed as 0", _plain("avg_paper_score~parse_failures_as_zero")),
+        ("skipped as 0", _plain("avg_paper_score~skipped_as_zero")),
+        ("precision", _plain("avg_precision")),
+    ),
+    "extract": (
+        ("recall", _averaged("avg_variant_recall")),
+        ("precision (n)", _averaged("avg_precision", of=True)),
+        ("F1", _averaged("avg_f1")),
+        ("micro TP", _number("class.MICRO-AVG.tp")),
+        ("FP", _number("class.MICRO-AVG.fp")),
+        ("FN", _number("class.MICRO-AVG.fn")),
+    ),
+    "questions": (
+        *((name, _fraction(name)) for name in PIPELINES),
+        ("accuracy", _averaged(f"pipeline.{TOTAL}.accuracy")),
+        ("unparsed", _number(f"pipeline.{TOTAL}.unparsed")),
+    ),
+}
+
+
+REMARKS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    (
+        "papers_without_questions",
+        "papers without a question on a variant that was found, scored 0",
+        str,
+    ),
+    ("avg_paper_score~missing_as_wrong", "score with missing as wrong", fixed),
+    ("questions_hidden", "questions that whole links hide", str),
+    ("kind.reference_allele.recall", "recall of reference alleles", fixed),
+    (
+        "avg_variant_recall~without_reference_alleles",
+        "variant recall without reference alleles",
+        fixed,
+    ),
+    ("avg_paper_score~sd", "SD of the score over replicates", fixed),
+    ("replicates.same_answers", "same answer in all replicates", fixed),
+    ("replicates.jaccard", "overlap of the replicates' lists", fixed),
+)
+
+
+def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[str]:
+    rows = [["model", *(name for name, _ in columns)]]
+    rows += [
+        [model, *(cell(metrics) for _, cell in columns)]
+        for model, metrics in models.items()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _pair(pair: PaperModelPair) -> str:
+    found = pair.averages[SCORE.path]
+    gap = found.gap
+    value = "n/a" if gap.value is None else f"{gap.value:+.3f}"
+    dropped = pair.only_left + pair.only_right
+    return (
+        f"{pair.left} - {pair.right}   score {value} "
+        f"{interval(gap.interval.lo, gap.interval.hi)}   {pair.papers} papers"
+        f"{f' ({dropped} dropped)' if dropped else ''}, {test_words(found)}"
+    )
+
+
+def _remarks(models: Mapping[str, ByPath]) -> Iterator[str]:
+    """What only some runs have: missing answers, hidden questions, replicates."""
+    for path, words, show in REMARKS:
+        values = {m: own[path].value for m, own in models.items() if path in own}
+        if any(value is not None for value in values.values()):
+            shown = (f"{m} {show(value)}" for m, value in values.items())
+            yield f"{words}: {', '.join(shown)}"
+
+
+def _flips(survey: RunTally) -> Iterator[str]:
+    if survey.mode == "extract":
+        return
+    flips = {model: tally.flips for model, tally in survey.tallies.items()}
+    changed = [
+        f"{model} {own.to_right[TOTAL]} to right, {own.to_wrong[TOTAL]} to wrong"
+        for model, own in flips.items()
+        if own.to_right[TOTAL] or own.to_wrong[TOTAL]
+    ]
+    yield f"verdicts under {survey.lenses.rules}: {'; '.join(changed) or 'the same'}"
+
+
+def _ungrounded(models: Iterable[str], grounding: Grounding) -> Iterator[str]:
+    if grounding.verdicts:
+        counts = (f"{model} {grounding.ungrounded(model)}" for model in models)
+        yield f"predicted variants not in the text: {', '.join(counts)}"
+
+
+def _agreement(survey: RunTally) -> Iterator[str]:
+    """What imported files state, against what comes out: under both profiles."""
+    for agreement in survey.agreements:
+        if agreement.facts:
+            facts = ", ".join(
+                f"{fact} {tally.agreeing}/{tally.compared}"
+                for fact, tally in agreement.facts.items()
+            )
+            yield f"agreement with the files, profile {agreement.profile}: {facts}"
+        for each in agreement.differences:
+            yield (
+                f"  {each.model} {each.where} {each.fact}: "
+                f"{each.recorded} there, {each.recomputed} here"
+            )

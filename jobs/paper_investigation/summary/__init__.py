@@ -1,1 +1,0 @@
-"""Summary texts of runs and models, as people read them."""

@@ -1,1 +1,0 @@
-"""Tallies: what is counted over marked papers, and the metrics that come of it."""

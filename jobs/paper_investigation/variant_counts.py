@@ -1,0 +1,311 @@
+"""Counts extracted variants by class and kind, and those grounded in the text.
+
+Precision is a lower bound: the truth lists the variants with an annotated association,
+not all that a study genotyped.
+
+Grounding the truth says how much a model could have found; grounding a model's list
+says how much of it the text does not hold. A paper's text is read once, for the truth
+and all models together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from jobs.metrics import Ratio, mean, mean_of, ratio
+from jobs.paper_investigation import variants as naming
+from jobs.paper_investigation.dataset import PaperTexts
+from jobs.paper_investigation.grading import GradedPaper
+from jobs.paper_investigation.measures import (
+    MeasuredValue,
+    count,
+    mean_over_papers,
+    rate,
+)
+from jobs.paper_investigation.paper_scores import UNPARSED
+from jobs.paper_investigation.variants import (
+    VARIANT_CLASSES,
+    VARIANT_KINDS,
+    VariantClass,
+    VariantKind,
+    ground,
+    variant_class,
+    variant_kind,
+)
+
+SIZES: Mapping[str, range] = {
+    "1": range(1, 2),
+    "2-3": range(2, 4),
+    "4-7": range(4, 8),
+    "8+": range(8, 1 << 31),
+}
+"""Groups of papers by how many truth variants they have."""
+
+
+@dataclass(slots=True, kw_only=True)
+class VariantHits:
+    """Variants of one class."""
+
+    tp: int = 0
+    fp: int = 0
+    fn: int = 0
+    fn_unparsed: int = 0  #: truth of papers whose extraction could not be read
+    fn_unparsed_raw: int = 0  #: the same, repeats counted as often as they stand
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the truth that was listed."""
+        return ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the lists that is truth: a lower bound."""
+        return ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of both."""
+        return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
+
+
+@dataclass(slots=True, kw_only=True)
+class KindRecall:
+    """Truth variants of one paper by kind, summed over its replicates."""
+
+    recalled: Counter[VariantKind] = field(default_factory=Counter)
+    truth: Counter[VariantKind] = field(default_factory=Counter)
+
+    @property
+    def recall_of_others(self) -> float | None:
+        """Recall of all but reference alleles; undefined where there are no others."""
+        return ratio(
+            self.recalled.total() - self.recalled["reference_allele"],
+            self.truth.total() - self.truth["reference_allele"],
+        )
+
+
+class ExtractionCounts:
+    """The extracted variants of one model."""
+
+    def __init__(self) -> None:
+        self.classes: dict[VariantClass, VariantHits] = {
+            n: VariantHits() for n in VARIANT_CLASSES
+        }
+        self.parsed = 0
+        self.unparsed = 0
+        self._kinds: dict[str, KindRecall] = {}  #: by paper
+        self._sizes: dict[str, list[tuple[float, float | None]]] = {
+            n: [] for n in SIZES
+        }
+
+    def add(self, paper: GradedPaper) -> None:
+        """Count the variants of one paper in one replicate."""
+        if paper.predicted is None:
+            if paper.skip == UNPARSED:
+                self._add_unparsed(paper)
+            return
+        self.parsed += 1
+        kinds = self._kinds.setdefault(paper.record.pmcid, KindRecall())
+        for variant in paper.truth:
+            hits = self.classes[variant_class(variant)]
+            kind = variant_kind(variant)
+            kinds.truth[kind] += 1
+            if variant in paper.predicted:
+                kinds.recalled[kind] += 1
+                hits.tp += 1
+            else:
+                hits.fn += 1
+        for variant in paper.predicted:
+            self.classes[variant_class(variant)].fp += variant not in paper.truth
+        if paper.skip is None:
+            for name, sizes in SIZES.items():
+                if len(paper.truth) in sizes:
+                    self._sizes[name].append((paper.recall or 0.0, paper.score))
+
+    def _add_unparsed(self, paper: GradedPaper) -> None:
+        self.unparsed += 1
+        for variant in paper.truth:
+            self.classes[variant_class(variant)].fn_unparsed += 1
+        for variant in paper.record.truth:
+            self.classes[variant_class(variant)].fn_unparsed_raw += 1
+
+    def total(self) -> VariantHits:
+        """All classes together."""
+        every = self.classes.values()
+        return VariantHits(
+            tp=sum(hits.tp for hits in every),
+            fp=sum(hits.fp for hits in every),
+            fn=sum(hits.fn for hits in every),
+            fn_unparsed=sum(hits.fn_unparsed for hits in every),
+            fn_unparsed_raw=sum(hits.fn_unparsed_raw for hits in every),
+        )
+
+    def measures(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+        """The figures of each class and kind that occurs, and by number of variants.
+
+        Args:
+            papers: the clusters of the intervals.
+        """
+        total = self.total()
+        for name, hits in self.classes.items():
+            if hits != VariantHits():
+                yield from _measures(f"class.{name}", hits)
+        yield from _measures("class.MICRO-AVG", total)
+        if self.unparsed:
+            yield rate(
+                "class.MICRO-AVG.recall~failures_as_fn",
+                total.tp,
+                total.tp + total.fn + total.fn_unparsed,
+                "tp / (tp + fn), unparsed papers' truth in fn",
+            )
+        yield from self._by_kind(papers)
+        for size, own in self._sizes.items():
+            if own:
+                yield _by_size(f"truth_size.{size}.recall", [r for r, _ in own])
+                yield _by_size(f"truth_size.{size}.score", [s for _, s in own])
+
+    def _by_kind(self, papers: Sequence[str]) -> Iterator[MeasuredValue]:
+        every = self._kinds.values()
+        clusters = [self._kinds.get(pmcid, KindRecall()) for pmcid in papers]
+        for kind, words in VARIANT_KINDS.items():
+            truth = sum(own.truth[kind] for own in every)
+            if truth:
+                yield rate(
+                    f"kind.{kind}.recall",
+                    sum(own.recalled[kind] for own in every),
+                    truth,
+                    f"recalled / truth, in parsed papers, of {words}",
+                    Ratio(
+                        [own.recalled[kind] for own in clusters],
+                        [own.truth[kind] for own in clusters],
+                    ),
+                )
+        if any(own.truth["reference_allele"] for own in every):
+            recalls = [own.recall_of_others for own in clusters]
+            yield MeasuredValue(
+                path="avg_variant_recall~without_reference_alleles",
+                value=mean(recalls),
+                n=len(recalls),
+                n_defined=sum(recall is not None for recall in recalls),
+                definition=mean_over_papers("|R|/|T|, without reference alleles"),
+                statistic=mean_of(recalls),
+            )
+
+
+def _measures(path: str, hits: VariantHits) -> Iterator[MeasuredValue]:
+    yield count(f"{path}.tp", hits.tp, "truth variants listed")
+    yield count(f"{path}.fp", hits.fp, "listed variants that are not truth")
+    yield count(f"{path}.fn", hits.fn, "truth variants not listed")
+    yield rate(f"{path}.recall", hits.tp, hits.tp + hits.fn, "tp / (tp + fn)")
+    yield rate(
+        f"{path}.precision", hits.tp, hits.tp + hits.fp, "tp / (tp + fp), a lower bound"
+    )
+    yield rate(
+        f"{path}.f1",
+        2 * hits.tp,
+        2 * hits.tp + hits.fp + hits.fn,
+        "2 tp / (2 tp + fp + fn)",
+    )
+
+
+def _by_size(path: str, values: list[float | None]) -> MeasuredValue:
+    return MeasuredValue(
+        path=path,
+        value=mean(values),
+        n=len(values),
+        n_defined=sum(value is not None for value in values),
+        definition="mean@1(over papers with that many truth variants)",
+    )
+
+
+TRUTH = ""
+"""Stands in the place of a model for the curated variants."""
+
+
+@dataclass(slots=True, kw_only=True)
+class GroundedCounts:
+    """Variants of one class that were looked for."""
+
+    judged: int = 0
+    grounded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounding:
+    """What was found."""
+
+    verdicts: Mapping[str, Mapping[str, bool | None]]  #: paper -> folded variant
+    classes: Mapping[
+        str, Mapping[VariantClass, GroundedCounts]
+    ]  #: by model, or `TRUTH`
+
+    def verdict(self, pmcid: str, variant: str) -> bool | None:
+        """Whether *variant* stands in the text; None where that is not judged."""
+        found = self.verdicts.get(pmcid, {})
+        return found.get(naming.normalize(variant, "fold"))
+
+    def ungrounded(self, model: str) -> int:
+        """Predicted variants of *model* that the texts do not hold."""
+        classes = self.classes.get(model, {}).values()
+        return sum(own.judged - own.grounded for own in classes)
+
+    def measures(self, model: str) -> Iterator[MeasuredValue]:
+        """Grounded over judged, of the truth and of *model*'s lists, by class."""
+        for name, key in (("truth", TRUTH), ("predicted", model)):
+            classes = self.classes.get(key, {})
+            for kind in VARIANT_CLASSES:
+                if own := classes.get(kind):
+                    yield rate(
+                        f"grounding.{name}.{kind}",
+                        own.grounded,
+                        own.judged,
+                        "in the text / judged variants of papers with text",
+                    )
+
+
+@dataclass(slots=True, kw_only=True)
+class GroundingCollector:
+    """Variants to look for, gathered over all records."""
+
+    texts: PaperTexts | None  #: None: nothing is looked up
+    _variants: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)
+
+    def add(self, paper: GradedPaper) -> None:
+        """Note the truth of one paper, once, and one model's list."""
+        record = paper.record
+        if (
+            self.texts is None
+            or record.mode == "questions"
+            or record.pmcid not in self.texts
+        ):
+            return
+        seen = self._variants.get(record.pmcid)
+        if seen is None:
+            seen = self._variants[record.pmcid] = {}
+            _note(seen, TRUTH, record.truth)
+        if paper.predicted is not None:
+            _note(seen, record.model, paper.predicted.values())
+
+    def looked_up(self) -> Grounding:
+        """Read the texts, each once."""
+        verdicts: dict[str, dict[str, bool | None]] = {}
+        classes: dict[str, dict[VariantClass, GroundedCounts]] = {}
+        for pmcid, seen in self._variants.items():
+            verdicts[pmcid] = ground(self.texts.text(pmcid), seen) if self.texts else {}
+            for variant, is_grounded in verdicts[pmcid].items():
+                if is_grounded is None:
+                    continue
+                for who, n in seen[variant].items():
+                    own = classes.setdefault(who, {}).setdefault(
+                        naming.variant_class(variant), GroundedCounts()
+                    )
+                    own.judged += n
+                    own.grounded += n * is_grounded
+        return Grounding(verdicts=verdicts, classes=classes)
+
+
+def _note(seen: dict[str, Counter[str]], who: str, spellings: Iterable[str]) -> None:
+    for variant in naming.distinct(spellings, "fold"):
+        seen.setdefault(variant, Counter())[who] += 1

@@ -1,1 +1,0 @@
-"""Rows of input files, one at a time, and complaints that say where."""

@@ -1,0 +1,449 @@
+"""Shows the runs of a matrix: their estimate, their one table, and one HTML page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.report.html import (
+    Child,
+    Element,
+    HtmlColumn,
+    element,
+    facts_list,
+    html_page,
+    html_table,
+)
+from jobs.text import metric_number
+from runner.cli.console import cost, in_columns, number
+from runner.estimate.estimate import EstimateRange, preview
+from runner.matrix import MatrixCell, MatrixFile
+from runner.score.render import REPORT
+from runner.scorecard import Cell as TableCell
+from runner.typeset import PrintCell as Typeset
+from runner.typeset import PrintColumn, PrintTable
+from store.clock import Clock
+from store.database import open_reader
+from store.read.live import live_status
+from store.read.status import scorings
+from store.read.tasks import parts
+from store.read.usage import dollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """One run of a matrix."""
+
+    run: str
+    job: str
+    model: str
+    settings: Mapping[str, Any]  #: those that vary
+    state: str  #: `not begun` where its log was never made
+    planned: int = 0  #: tasks
+    completed: int = 0
+    unparsed: int = 0  #: of those that are completed
+    failed: int = 0
+    skipped: int = 0
+    cost_usd: float | None = 0.0  #: None: a price is unknown
+    possible_usd: float = 0.0
+    scoring: int | None = None  #: the last that is recorded
+    has_report: bool = False  #: of that scoring
+    headline: str = ""  #: path of the metric that its scoring is judged by
+    metrics: Mapping[str, Mapping[str, Any]]  #: of that scoring, by path
+
+    @property
+    def reached(self) -> Mapping[str, Any]:
+        """The headline metric; nothing where there is none."""
+        return self.metrics.get(self.headline, {})
+
+
+def matrix_rows(cells: Sequence[MatrixCell], clock: Clock) -> list[MatrixRow]:
+    """How the runs stand, in the order of the file."""
+    return [_matrix_row(cell, clock) for cell in cells]
+
+
+def _matrix_row(cell: MatrixCell, clock: Clock) -> MatrixRow:
+    folder = cell.folder
+    if not folder.log.is_file():
+        return MatrixRow(
+            run=folder.run_id,
+            job=cell.work.job.name,
+            model=cell.model,
+            settings=cell.varied,
+            state="not begun",
+            metrics={},
+        )
+    with open_reader(folder.log) as reader:
+        seen = live_status(reader, clock.now_us(), is_held=folder.is_alive())
+        made = scorings(reader)
+        keys = [bytes.fromhex(made[-1].digest)] if made else []
+        cards = parts(reader, keys)
+    status = seen.status
+    own = json.loads(cards[keys[0]])["models"] if cards else {}
+    return MatrixRow(
+        run=folder.run_id,
+        job=status.job,
+        model=cell.model,
+        settings=cell.varied,
+        state=seen.state,
+        planned=status.tasks.planned,
+        completed=status.tasks.completed,
+        unparsed=status.tasks.unparsed,
+        failed=status.tasks.failed,
+        skipped=status.tasks.skipped,
+        cost_usd=status.cost_usd,
+        possible_usd=status.possible_usd,
+        scoring=made[-1].number if made else None,
+        has_report=bool(made)
+        and (folder.scores / str(made[-1].number) / REPORT).exists(),
+        headline=made[-1].headline or "" if made else "",
+        metrics=own.get(cell.model, {}).get("metrics", {}),
+    )
+
+
+HEADS = ("run", "state", "tasks", "failed", "cost", "metric", "value", "interval", "n")
+
+COLUMNS = (
+    *("run", "job", "model", "settings", "state", "planned", "completed", "unparsed"),
+    *("failed", "skipped", "cost_usd", "possible_usd", "scoring", "metric", "value"),
+    *("lo", "hi", "n"),
+)
+"""Of `comparison.csv`."""
+
+
+def cells(one: MatrixRow) -> tuple[str, ...]:
+    """A row of the table, under `HEADS`."""
+    reached = one.reached
+    return (
+        one.run,
+        one.state.replace("_", " "),
+        f"{one.completed:,} of {one.planned:,}",
+        f"{one.failed:,}",
+        dollars(one.cost_usd),
+        _metric_name(one),
+        metric_number(reached.get("value")) if reached else "-",
+        interval(one),
+        f"{reached['n']:,}" if reached else "-",
+    )
+
+
+def _metric_name(one: MatrixRow) -> str:
+    """The headline metric's name with its key; a dash where there is none."""
+    name = one.reached.get("name") or one.headline
+    return f"{name} ({one.headline})" if name != one.headline else name or "-"
+
+
+def interval(one: MatrixRow) -> str:
+    """Of the headline metric; a dash where it has none."""
+    lo, hi = (one.reached.get(end) for end in ("lo", "hi"))
+    return (
+        "-"
+        if lo is None and hi is None
+        else f"[{metric_number(lo)}, {metric_number(hi)}]"
+    )
+
+
+def text(group: str, found: Sequence[MatrixRow]) -> str:
+    """The table, and how runs of one job are held against each other."""
+    lines = [f"{group}: {len(found)} runs"]
+    lines += in_columns([HEADS, *map(cells, found)])
+    lines += [f"compare: siftlog compare {a} {b}" for a, b in pairs(found)]
+    return "\n".join(lines)
+
+
+def sheet(group: str, found: Sequence[MatrixRow]) -> PrintTable:
+    """The table for print: each run with the metric that its scoring is judged by."""
+    rows: list[tuple[Typeset, ...]] = []
+    for one in found:
+        reached = one.reached
+        lo, hi = reached.get("lo"), reached.get("hi")
+        rows.append(
+            (
+                one.run,
+                one.model,
+                one.state.replace("_", " "),
+                one.completed,
+                one.failed,
+                one.cost_usd,
+                reached.get("name") or one.headline or "-",
+                reached.get("value"),
+                "" if lo is None and hi is None else (lo, hi),
+                reached.get("n"),
+                one.headline,
+            )
+        )
+    return PrintTable(
+        title=f"{group}: {len(found)} runs",
+        columns=(
+            PrintColumn(name="Run"),
+            PrintColumn(name="Model"),
+            PrintColumn(name="State"),
+            PrintColumn(name="Completed", kind="number"),
+            PrintColumn(name="Failed", kind="number"),
+            PrintColumn(name="Cost in USD", kind="number"),
+            PrintColumn(name="Metric"),
+            PrintColumn(name="value", kind="number"),
+            PrintColumn(name="interval", kind="interval"),
+            PrintColumn(name="n", kind="number"),
+            PrintColumn(name="Key", kind="key"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def pairs(found: Sequence[MatrixRow]) -> Iterator[tuple[str, str]]:
+    """Two scored runs of each job that has as many: the first and the next."""
+    by_job: dict[str, list[str]] = {}
+    for one in found:
+        if one.scoring is not None:
+            by_job.setdefault(one.job, []).append(one.run)
+    for runs in by_job.values():
+        if len(runs) > 1:
+            yield runs[0], runs[1]
+
+
+def csv_rows(found: Sequence[MatrixRow]) -> Iterator[tuple[TableCell, ...]]:
+    """The lines of `comparison.csv`."""
+    yield COLUMNS
+    for one in found:
+        reached = one.reached
+        yield (
+            one.run,
+            one.job,
+            one.model,
+            "; ".join(f"{name}={value}" for name, value in one.settings.items()),
+            one.state,
+            one.planned,
+            one.completed,
+            one.unparsed,
+            one.failed,
+            one.skipped,
+            one.cost_usd,
+            one.possible_usd,
+            one.scoring,
+            one.headline,
+            *(reached.get(name) for name in ("value", "lo", "hi", "n")),
+        )
+
+
+def as_json(group: str, found: Sequence[MatrixRow]) -> dict[str, Any]:
+    """What `comparison.json` holds, and `--json` prints last."""
+    return {"group": group, "runs": [asdict(one) for one in found]}
+
+
+_NUMERIC = {"tasks", "failed", "cost", "value", "interval", "n"}
+
+
+def page(group: str, found: Sequence[MatrixRow], budget_usd: float | None) -> str:
+    """The text of the page.
+
+    Args:
+        group: name of the matrix.
+        found: its runs.
+        budget_usd: what all of them together may cost.
+    """
+    jobs = tuple(dict.fromkeys(one.job for one in found))
+    metrics = {
+        f"Metrics of {job}": tuple(_metrics([o for o in found if o.job == job]))
+        for job in jobs
+    }
+    return html_page(
+        f"{group}: {len(found)} runs",
+        _facts(found, jobs, budget_usd),
+        {
+            "Comparison": tuple(_table(found)),
+            **{title: inside for title, inside in metrics.items() if inside},
+        },
+        _footer(found),
+    )
+
+
+def _facts(
+    found: Sequence[MatrixRow],
+    jobs: Sequence[str],
+    budget: float | None,
+) -> Element:
+    costs = [one.cost_usd for one in found]
+    known = [usd for usd in costs if usd is not None]
+    unknown = "" if len(known) == len(costs) else ", and runs whose price is unknown"
+    return facts_list(
+        {
+            "jobs": ", ".join(jobs),
+            "models": ", ".join(dict.fromkeys(one.model for one in found)),
+            "cost": f"{dollars(sum(known))}{unknown}",
+            "budget": "none" if budget is None else f"{dollars(budget)} for all runs",
+        }
+    )
+
+
+def _table(found: Sequence[MatrixRow]) -> Iterator[Element]:
+    yield html_table(
+        "Each run with the metric that its last scoring is judged by. Intervals are of "
+        "each run alone; whether two differ, their paired comparison says.",
+        [HtmlColumn(name=name, numeric=name in _NUMERIC) for name in HEADS],
+        [(_link(one), *cells(one)[1:]) for one in found],
+    )
+
+
+def _link(one: MatrixRow) -> Element | str:
+    """The run's id, leading to its report where there is one."""
+    if not one.has_report:
+        return one.run
+    href = f"../{one.run}/scores/{one.scoring}/{REPORT}"
+    return element("a", one.run, href=href)
+
+
+def _metrics(found: Sequence[MatrixRow]) -> Iterator[Element]:
+    """Every metric of a job's scored runs, side by side."""
+    scored = [one for one in found if one.metrics]
+    if not scored:
+        return
+    first = [one.headline for one in scored if one.headline]
+    paths = dict.fromkeys([*first, *(path for one in scored for path in one.metrics)])
+    runs = (HtmlColumn(name=one.run, numeric=True) for one in scored)
+    yield html_table(
+        "Values by run; the run's own report has intervals and definitions.",
+        [HtmlColumn(name="metric"), *runs],
+        [
+            (
+                _named(path, scored),
+                *(
+                    metric_number(one.metrics[path]["value"])
+                    if path in one.metrics
+                    else "-"
+                    for one in scored
+                ),
+            )
+            for path in paths
+        ],
+    )
+
+
+def _named(path: str, scored: Sequence[MatrixRow]) -> Child:
+    """A metric's name with its key below; the key alone where nobody named it."""
+    known = (one.metrics[path] for one in scored if path in one.metrics)
+    name = next((metric.get("name", "") for metric in known), "")
+    key = element("code", path)
+    if name in {"", path}:
+        return key
+    return name, element("span", key, class_="key")
+
+
+def _footer(found: Sequence[MatrixRow]) -> Element:
+    commands = [f"siftlog compare {a} {b}" for a, b in pairs(found)]
+    return element(
+        "footer",
+        element(
+            "p",
+            "Numbers are shown to three decimals; comparison.csv and comparison.json "
+            "hold all digits. n/a is undefined; it is not 0.",
+        ),
+        *(element("p", element("code", command)) for command in commands),
+    )
+
+
+_HEADS = ("run", "what", "items", "calls", "dollars, expected (low to high)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedRun:
+    """One run before it is carried out."""
+
+    cell: MatrixCell
+    items: int
+    calls: EstimateRange  #: of the whole run, whatever has been asked already
+    usd: EstimateRange | None  #: None: a price is unknown
+
+    @property
+    def what(self) -> str:
+        """What would become of it."""
+        if self.cell.state is None:
+            return "new"
+        return "nothing left" if self.cell.is_over else f"goes on ({self.cell.state})"
+
+
+def preview_runs(cells: Sequence[MatrixCell], runs_dir: Path) -> list[PreviewedRun]:
+    """Estimate every run from a sample of its plan; nothing is sent or written."""
+    made = []
+    for cell in cells:
+        found = preview(cell.work, cell.options, runs_dir)
+        made.append(
+            PreviewedRun(
+                cell=cell,
+                items=found.items,
+                calls=found.total.calls,
+                usd=found.total.usd,
+            )
+        )
+    return made
+
+
+def preview_text(file: MatrixFile, made: Sequence[PreviewedRun]) -> str:
+    """The runs, and whether the budget would hold."""
+    rows = [
+        (
+            each.cell.folder.run_id,
+            each.what,
+            f"{each.items:,}",
+            number(each.calls.expected),
+            cost(None) if each.usd is None else _span(each.usd),
+        )
+        for each in made
+    ]
+    lines = [f"{file.group}: {len(made)} runs; nothing is sent"]
+    lines += in_columns([_HEADS, *rows])
+    total = whole_cost(made)
+    said = cost(None) if total is None else _span(total)
+    lines.append(f"in all, had nothing been asked yet: {said}")
+    if file.options.budget is not None:
+        lines.append(f"budget for all runs: {dollars(file.options.budget)}")
+    return "\n".join(lines)
+
+
+def whole_cost(made: Sequence[PreviewedRun]) -> EstimateRange | None:
+    """What all runs cost together; None: a price is unknown."""
+    spans = [each.usd for each in made if each.usd is not None]
+    if len(spans) < len(made):
+        return None
+    return sum(spans, EstimateRange(low=0.0, expected=0.0, high=0.0))
+
+
+def preview_json(file: MatrixFile, made: Sequence[PreviewedRun]) -> dict[str, Any]:
+    """The same for programs."""
+    total = whole_cost(made)
+    return {
+        "group": file.group,
+        "dry_run": True,
+        "budget_usd": file.options.budget,
+        "cost_usd": None if total is None else _json(total),
+        "runs": [
+            {
+                "run": each.cell.folder.run_id,
+                "job": each.cell.work.job.name,
+                "model": each.cell.model,
+                "settings": dict(each.cell.varied),
+                "what": each.what,
+                "items": each.items,
+                "calls": _json(each.calls),
+                "cost_usd": None if each.usd is None else _json(each.usd),
+            }
+            for each in made
+        ],
+    }
+
+
+def _span(span: EstimateRange) -> str:
+    if span.low == span.high:
+        return dollars(span.expected)
+    return f"{dollars(span.expected)} ({dollars(span.low)} to {dollars(span.high)})"
+
+
+def _json(span: EstimateRange) -> dict[str, float]:
+    return {
+        "low": round(span.low, 6),
+        "expected": round(span.expected, 6),
+        "high": round(span.high, 6),
+    }

@@ -1,1 +1,0 @@
-"""A document's file as text with pages, whatever its format."""

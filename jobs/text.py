@@ -1,0 +1,228 @@
+"""Formats text for terminals, reports and file names: tables, numbers, quotes.
+
+What comes from files and models is made printable before it is measured: a hidden
+character is shown as its number, and takes the room of that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate, takewhile
+
+from runner.scorecard import Metric
+from store.printable import printable
+
+WIDTH = 80
+"""Cells of a page: the narrowest terminal in common use."""
+
+NONE = "-"
+"""Stands where there is no value."""
+
+_GAP = "  "
+_CUT = "…"
+_WIDE = frozenset({"W", "F"})
+_MARKS = frozenset({"Mn", "Me"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextColumn:
+    """One column of a table; numbers stand to the right, words to the left."""
+
+    title: str
+    cells: Sequence[str]
+    has_words: bool = False
+
+
+def text_table(columns: Sequence[TextColumn], indent: str = "  ") -> Iterator[str]:
+    """The title line and the rows; what lies beyond the page is cut."""
+    for row in zip(*map(_aligned, columns), strict=True):
+        yield cut((indent + _GAP.join(row)).rstrip(), WIDTH)
+
+
+def _aligned(column: TextColumn) -> Iterator[str]:
+    texts = [column.title, *column.cells]
+    width = max(map(display_width, texts))
+    for text in texts:
+        yield padded(text, width, is_number=not column.has_words)
+
+
+def padded(text: str, width: int, *, is_number: bool = False) -> str:
+    """A printable text with blanks that make it *width* cells wide."""
+    blank = " " * (width - display_width(text))
+    return blank + text if is_number else text + blank
+
+
+def clip(text: str, width: int) -> str:
+    """A name from outside as a cell."""
+    return cut(one_line(text), width)
+
+
+def one_line(text: str) -> str:
+    """A text from outside without anything that a terminal acts on, on one line."""
+    return printable(text.replace("\n", "\N{SYMBOL FOR LINE FEED}"))
+
+
+def cut(text: str, width: int) -> str:
+    """The beginning of a printable text that takes at most *width* cells."""
+    if display_width(text) <= width:
+        return text
+    return _beginning(text, width - len(_CUT)) + _CUT
+
+
+def shortened(text: str, width: int) -> str:
+    """A printable text of at most *width* cells, cut in its middle.
+
+    For names of models, which differ at their ends more often than at their beginnings.
+    """
+    if display_width(text) <= width:
+        return text
+    room = width - len(_CUT)
+    head = _beginning(text, room // 3)
+    return head + _CUT + _beginning(text[::-1], room - display_width(head))[::-1]
+
+
+def _beginning(text: str, room: int) -> str:
+    """As much of the beginning of a text as fits into *room* cells."""
+    ends = takewhile(lambda end: end <= room, accumulate(map(_cells, text)))
+    return text[: sum(1 for _ in ends)]
+
+
+def display_width(text: str) -> int:
+    """Cells of a terminal that a printable text takes."""
+    return sum(map(_cells, text))
+
+
+def number(value: float | None, decimals: int = 4) -> str:
+    """A number, or `NONE` where it is None or NaN; an infinite one is `inf`."""
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{value:.{decimals}f}"
+
+
+def joined_words(values: Iterable[object]) -> str:
+    """Values one after the other, or `NONE` where there are none."""
+    return " ".join(map(str, values)) or NONE
+
+
+def hanging_lines(label: str, text: str) -> Iterator[str]:
+    """A text of our own behind its label, over as many lines as it takes."""
+    before = label
+    for line in textwrap.wrap(
+        text, WIDTH - display_width(label), break_on_hyphens=False
+    ):
+        yield cut(before + line, WIDTH)
+        before = " " * display_width(label)
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in _MARKS:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+def plural(n: int, noun: str, many: str = "") -> str:
+    """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def quoted_lines(text: str) -> Iterator[str]:
+    """The lines of a text, set off so that it cannot pass for ours."""
+    for line in text.splitlines() or [""]:
+        yield f"      | {line}"
+
+
+_UNSAFE = re.compile(r"^[.-]|[^A-Za-z0-9._-]")
+
+_TAKEN = re.compile(r"|figures|.*\.(csv|db|html|json|jsonl|txt)", re.IGNORECASE)
+"""Names that a scoring's own files could have; a model may be called so."""
+
+LONGEST_SLUG = 100
+"""Characters; most file systems take names of 255 bytes, with what comes after it."""
+
+
+def slugs(models: Iterable[str]) -> dict[str, str]:
+    """How each model is called in file names; two models never share a name.
+
+    Nor do two whose names differ in upper and lower case alone, which are one file on
+    some systems.
+    """
+    plain = {model: _UNSAFE.sub("_", model) for model in models}
+    uses = Counter(slug.lower() for slug in plain.values())
+    return {
+        model: slug
+        if uses[slug.lower()] == 1
+        and len(slug) <= LONGEST_SLUG
+        and not _TAKEN.fullmatch(slug)
+        else f"{slug[:LONGEST_SLUG] or '_'}-{sha256(model.encode()).hexdigest()[:6]}"
+        for model, slug in plain.items()
+    }
+
+
+UNDEFINED = "n/a"
+
+FIXED = (0.001, 1000.0)
+"""Sizes between which three decimals say enough."""
+
+
+def metric_number(value: float | None) -> str:
+    """A number with the digits that a reader needs; `n/a` where it is undefined."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    if isinstance(value, int):
+        return f"{value:,}"
+    least, most = FIXED
+    if value == 0 or least <= abs(value) < most:
+        return f"{value:.3f}"
+    return f"{value:.3g}"
+
+
+def metric_interval(metric: Metric) -> str:
+    """`[lo, hi]`; empty where the metric has none."""
+    if metric.lo is None and metric.hi is None:
+        return ""
+    return f"[{metric_number(metric.lo)}, {metric_number(metric.hi)}]"
+
+
+def metric_spread(metric: Metric) -> str:
+    """`mean ± std`; empty where the metric has none."""
+    if metric.mean is None and metric.std is None:
+        return ""
+    return f"{metric_number(metric.mean)} ± {metric_number(metric.std)}"
+
+
+def metric_count(metric: Metric) -> str:
+    """How many items it speaks about, and of how many it had a value."""
+    if metric.n_defined is None or metric.n_defined == metric.n:
+        return f"{metric.n:,}"
+    return f"{metric.n_defined:,} of {metric.n:,}"
+
+
+def metric_target(metric: Metric) -> str:
+    """The bound and how the metric stands to it; empty where it has none."""
+    if metric.target is None:
+        return ""
+    return f"{metric.target} {metric.verdict or UNDEFINED}"
+
+
+def is_numeric(text: str) -> bool:
+    """Whether a cell of a CSV file holds a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def csv_cell(text: str) -> str:
+    """A number of a CSV file, which holds all digits, with those a reader needs."""
+    if not text:
+        return UNDEFINED
+    # whole numbers may be ids: they stay as they are
+    return text if text.lstrip("-").isdigit() else metric_number(float(text))

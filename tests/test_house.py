@@ -50,7 +50,7 @@ def _invoke(*words: str) -> str:
         "import runner.run.launch, runner.score.scoring",
         "import runner.scorecard, runner.scorecard, jobs.cli.report",
         "import jobs.paper_investigation.figures",
-        "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.scoring.scorecard",
+        "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.score",
         "import jobs.screening.job, jobs.screening.scoring.scorecard",
         "import store, store.read.tasks",
         (

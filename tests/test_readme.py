@@ -125,13 +125,17 @@ def test_the_configuration_block_is_one(tmp_path: Path) -> None:
 
 
 def test_the_configuration_of_a_pipeline_is_one(tmp_path: Path) -> None:
-    from jobs.evidence_retrieval.inputs.configs import read_configs  # noqa: PLC0415 - one test's
-    from jobs.evidence_retrieval.settings import Settings  # noqa: PLC0415 - one test's
+    from jobs.evidence_retrieval.pipeline import (  # noqa: PLC0415 - one test's
+        read_configs,
+    )
+    from jobs.evidence_retrieval.settings import (  # noqa: PLC0415 - one test's
+        EvidenceSettings,
+    )
 
     (block,) = blocks("toml", (ROOT / "docs/evidence-retrieval.md").read_text())
     path = tmp_path / "pipeline.toml"
     path.write_text(block)
-    (config,) = read_configs(Settings(pipeline=path))
+    (config,) = read_configs(EvidenceSettings(pipeline=path))
     assert config.first_stage == ("bm25", "embedding")
 
 

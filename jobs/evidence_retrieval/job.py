@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval.asking import baseline, plan
-from jobs.evidence_retrieval.asking import request as asking
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.inputs import load
-from jobs.evidence_retrieval.inputs.preparing import SUBCOMMANDS
+from jobs.evidence_retrieval import baseline, inputs, plan
+from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval.data import WORDING, EvidenceDataset
 from jobs.evidence_retrieval.outline import OUTLINE
-from jobs.evidence_retrieval.reading import STAGES
-from jobs.evidence_retrieval.settings import Settings as JobSettings
-from jobs.evidence_retrieval.wording import WORDING
+from jobs.evidence_retrieval.plan import STAGES
+from jobs.evidence_retrieval.prepare import SUBCOMMANDS
+from jobs.evidence_retrieval.settings import EvidenceSettings as JobSettings
 from runner.job import (
     Answer,
     Answers,
@@ -43,38 +41,38 @@ class EvidenceRetrieval(Job):
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
-        return load.with_sample(settings)
+        return inputs.with_sample(settings)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
-        load.require(settings)
+        inputs.require(settings)
 
-    def load(self, settings: JobSettings) -> Dataset:
+    def load(self, settings: JobSettings) -> EvidenceDataset:
         """Read and validate all inputs."""
-        return load.load(settings)
+        return inputs.load(settings)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files that `load` reads."""
-        return load.inputs(settings)
+        return inputs.inputs(settings)
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+    def plan(self, dataset: EvidenceDataset) -> Iterator[TaskSpec]:
         """Queries or posts in file order, for each kind of task that is asked."""
         return plan.plan(dataset)
 
-    def reaches(self, dataset: Dataset) -> frozenset[str]:
+    def reaches(self, dataset: EvidenceDataset) -> frozenset[str]:
         """The stages that the settings or a configuration need."""
         return frozenset(plan.wanted(dataset))
 
-    def request(self, dataset: Dataset, task: Task) -> Request:
+    def request(self, dataset: EvidenceDataset, task: Task) -> Request:
         """The request of a task."""
         return asking.request(dataset, task)
 
-    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+    def item(self, dataset: EvidenceDataset, spec: TaskSpec) -> str:
         """The post."""
         return plan.post_of(dataset, spec)
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: EvidenceDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """Further windows, reranks on a model's order, criteria asked singly."""
         return plan.follow_up(dataset, group)
@@ -83,24 +81,22 @@ class EvidenceRetrieval(Job):
         """The offline answer of baseline/lexical."""
         return baseline.baseline(request)
 
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+    def score(self, dataset: EvidenceDataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.evidence_retrieval.scoring.scorecard import (  # noqa: PLC0415
-            score_run,
-        )
+        from jobs.evidence_retrieval.score import score_run  # noqa: PLC0415
 
         return score_run(dataset, answers)
 
     @property
     def importer(self) -> Importer:
         """Reads rankings and predictions of other programs."""
-        from jobs.evidence_retrieval.importing.forms import importer  # noqa: PLC0415
+        from jobs.evidence_retrieval.importer import importer  # noqa: PLC0415
 
         return importer
 
     def explain(
         self,
-        dataset: Dataset,
+        dataset: EvidenceDataset,
         answers: Answers | None,
         items: tuple[str, ...],
     ) -> str:

@@ -1,8 +1,4 @@
-"""Ways in which a test post's gold could reach its own prediction, each looked for.
-
-Every check takes what was really used, not what should have been: the posts of each
-split, the features as they were fitted, the thresholds as they were applied.
-"""
+"""Looks for ways in which the gold of a test post could reach its own prediction."""
 
 from __future__ import annotations
 
@@ -11,12 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Dataset, Post
-from jobs.evidence_retrieval.gating.features import CRITERION
-from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
-from jobs.evidence_retrieval.gating.nested import Nested, rows_of
-from jobs.evidence_retrieval.gating.splits import Split
-from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
+from jobs.evidence_retrieval.data import EvidenceDataset, Post
+from jobs.evidence_retrieval.predictions.classifier import CRITERION, Split
+from jobs.evidence_retrieval.predictions.gate import (
+    FeatureRows,
+    GateSpec,
+    ThresholdTargets,
+    targets_of,
+    thresholds,
+)
+from jobs.evidence_retrieval.predictions.nested import Nested, rows_of
 from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Predictions, Queries
 from jobs.lexical import tokens
 from jobs.metrics.columns import Bools, Floats, Ints
@@ -31,7 +31,7 @@ FEWEST_OF_A_CLASS = 2
 """Rows of each class before a feature that separates them perfectly is suspicious."""
 
 
-def looked(
+def leak_check(
     name: str, findings: Iterable[Finding], *, not_checked: str = ""
 ) -> LeakCheck:
     """A check with what it finds; *findings* are not made where it cannot be done."""
@@ -119,7 +119,7 @@ def duplicate_texts(
 
 
 def gold_in_instructions(
-    dataset: Dataset, instructions: Iterable[str]
+    dataset: EvidenceDataset, instructions: Iterable[str]
 ) -> Iterator[Finding]:
     """Gold sentences inside what every prompt says."""
     if dataset.gold is None:
@@ -142,7 +142,7 @@ def gold_in_instructions(
                 )
 
 
-def gold_features(where: str, rows: Rows, y: Ints) -> Iterator[Finding]:
+def gold_features(where: str, rows: FeatureRows, y: Ints) -> Iterator[Finding]:
     """Features that are the gold by name, or by value (a correlation of 1 or -1)."""
     judged = y != UNKNOWN
     truth = y[judged] == 1
@@ -164,7 +164,7 @@ def gold_features(where: str, rows: Rows, y: Ints) -> Iterator[Finding]:
 
 
 def thresholds_from_test(
-    where: str, spec: GateSpec, rows: Rows, y: Ints, found: Nested
+    where: str, spec: GateSpec, rows: FeatureRows, y: Ints, found: Nested
 ) -> Iterator[Finding]:
     """Thresholds that are best for the test posts and not for the tuning ones."""
     for own in found.folds:
@@ -185,8 +185,8 @@ def thresholds_from_test(
                 )
 
 
-def given_thresholds(
-    queries: Queries, found: Predictions, targets: Targets
+def stated_thresholds(
+    queries: Queries, found: Predictions, targets: ThresholdTargets
 ) -> Iterator[Finding]:
     """The same of predictions made elsewhere, whose tuning posts nobody knows.
 
@@ -237,3 +237,80 @@ def _error(
     return Finding(
         code=code, severity="error", where=where, message=message, n=n, example=example
     )
+
+
+NOT_IN_FILES = "the files do not say"
+
+
+def imported_leak_checks(
+    dataset: EvidenceDataset, queries: Queries, predictions: Sequence[Predictions]
+) -> tuple[LeakCheck, ...]:
+    """What can be looked for, and of the rest why it cannot."""
+    fold_of = {
+        queries.posts[post]: queries.folds[fold]
+        for post, fold in zip(queries.post.tolist(), queries.fold.tolist(), strict=True)
+        if fold != UNKNOWN
+    }
+    known = {post.id for post in dataset.posts}
+    pools_known = known.issuperset(queries.posts)
+    has_lists = any(own.lists for own in predictions)
+    return (
+        leak_check(
+            "duplicate post texts across folds",
+            duplicate_texts(dataset.posts, fold_of),
+            not_checked=_first(
+                "" if known else "the texts need --posts or --sentences",
+                "" if fold_of else "there are no folds",
+            ),
+        ),
+        leak_check(
+            "candidates of another post",
+            foreign_candidates(dataset.posts, queries, predictions),
+            not_checked=_first(
+                "" if has_lists else "there are no rankings",
+                "" if pools_known else "the pools need --posts or --sentences",
+            ),
+        ),
+        leak_check(
+            "thresholds chosen on test posts",
+            (
+                found
+                for own in predictions
+                for found in stated_thresholds(
+                    queries, own, targets_of(dataset.settings)
+                )
+            ),
+            not_checked=_first(*_no_thresholds(queries, predictions)),
+        ),
+        *(
+            leak_check(name, (), not_checked=NOT_IN_FILES)
+            for name in (
+                "gold sentences in the instructions of prompts",
+                "posts shared by the test, tuning and fitting parts",
+                "features that are the gold",
+                "predictions under scrambled, removed and shuffled gold",
+            )
+        ),
+    )
+
+
+def _no_thresholds(
+    queries: Queries, predictions: Sequence[Predictions]
+) -> Iterator[str]:
+    """Why thresholds cannot be compared with those that the rows themselves want."""
+    if not queries.folds:
+        yield "there are no folds"
+    if (queries.y == UNKNOWN).all():
+        yield "there is no gold"
+    if all(own.prob is None for own in predictions):
+        yield "there are no probabilities"
+    columns = [t for own in predictions for t in (own.tau_neg, own.tau_pos)]
+    if not any(
+        column is not None and ((column > 0) & (column < np.inf)).any()
+        for column in columns
+    ):
+        yield "no threshold lies above 0 and below infinity"
+
+
+def _first(*reasons: str) -> str:
+    return next(filter(None, reasons), "")

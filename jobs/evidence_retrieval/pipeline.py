@@ -1,13 +1,17 @@
-"""Configurations: which stages a ranking goes through, as values to be compared.
-
-All configurations read the same stored answers; adding one costs calls only for stages
-that were never asked.
-"""
+"""Describes configurations: the stages of a ranking, and their TOML file."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from runner.errors import DatasetError
 
 Reranker: TypeAlias = Literal["none", "llm", "assess", "endpoint"]
 GraphMethod: TypeAlias = Literal["none", "ppr", "label_propagation"]
@@ -65,3 +69,140 @@ STANDARD = (
     ),
 )
 """Each adds one stage to the one before; the last is the headline."""
+
+
+_FUSION = re.compile(r"rrf:\[([^\[\]]*)\]")
+_FIXED = re.compile(r"fixed:[1-9][0-9]*")
+
+
+def first_stages(text: str) -> tuple[str, ...]:
+    """The rankings that a first stage is made of; several are fused.
+
+    >>> first_stages("rrf:[bm25, embedding]")
+    ('bm25', 'embedding')
+
+    Raises:
+        ValueError: it is no first stage; the message says which there are.
+    """
+    fused = _FUSION.fullmatch(text)
+    names = tuple(n.strip() for n in fused[1].split(",")) if fused else (text,)
+    if not set(names) <= set(SOURCES):
+        raise ValueError(f"{text!r} is not one of {', '.join(SOURCES)} or rrf:[a,b]")
+    if fused and (len(names) == 1 or len(set(names)) < len(names)):
+        raise ValueError(f"{text!r} does not fuse several different rankings")
+    return names
+
+
+def _first_stage(text: str) -> str:
+    first_stages(text)
+    return text
+
+
+def _dynamic_k(text: str) -> str:
+    if text not in {"none", "mass"} and not _FIXED.fullmatch(text):
+        raise ValueError(f"{text!r} is not none, mass or fixed:K with K from 1")
+    return text
+
+
+class _Written(BaseModel):
+    """One `[[config]]` as a person writes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(min_length=1)
+    first_stage: Annotated[str, AfterValidator(_first_stage)] = "bm25"
+    rerank: Reranker = "none"
+    graph: GraphMethod = "none"
+    dynamic_k: Annotated[str, AfterValidator(_dynamic_k)] = "none"
+    gate: Gate = "none"
+    calibration: Calibration = "none"
+    three_state: bool = False
+    top: int = Field(10, ge=1)
+
+    def to_domain(self) -> Config:
+        return Config(
+            name=self.name,
+            first_stage=first_stages(self.first_stage),
+            rerank=self.rerank,
+            graph=self.graph,
+            dynamic_k=self.dynamic_k,
+            gate=self.gate,
+            calibration=self.calibration,
+            three_state=self.three_state,
+            top=self.top,
+        )
+
+
+def read_configs(settings: EvidenceSettings) -> tuple[Config, ...]:
+    """The configurations of `--pipeline`, or the six standard ones.
+
+    Raises:
+        DatasetError: the file is not TOML, or a configuration is off.
+    """
+    if settings.pipeline is None:
+        return STANDARD
+    path = settings.pipeline
+    tables = _tables(path)
+    configs = tuple(
+        _config(f"{path.name} config {number}", table)
+        for number, table in enumerate(tables, start=1)
+    )
+    names: set[str] = set()
+    for config in configs:
+        where = f"{path.name} config {config.name!r}"
+        if config.name in names:
+            raise DatasetError(f"{where}: the name is taken already (choose another).")
+        names.add(config.name)
+        if complaint := _contradiction(config, settings):
+            raise DatasetError(f"{where}: {complaint}.")
+    return configs
+
+
+def _tables(path: Path) -> list[Any]:
+    try:
+        with path.open("rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DatasetError(
+            f"{path.name}: not TOML, {error} (correct the file)."
+        ) from error
+    tables = content.pop("config", [])
+    if content:
+        raise DatasetError(
+            f"{path.name}: unknown key {next(iter(content))} (known is [[config]])."
+        )
+    if not isinstance(tables, list) or not tables:
+        raise DatasetError(f"{path.name}: no configuration in it (write a [[config]]).")
+    return tables
+
+
+def _config(where: str, table: object) -> Config:
+    try:
+        return _Written.model_validate(table).to_domain()
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "table"
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(_Written.model_fields)
+            raise DatasetError(
+                f"{where}: unknown key {key} (known are {known})."
+            ) from error
+        said = first["msg"].removeprefix("Value error, ")
+        raise DatasetError(f"{where}: {key}: {said} (correct it).") from error
+
+
+def _contradiction(config: Config, settings: EvidenceSettings) -> str | None:
+    """What cannot be in one configuration, with the way out."""
+    if config.calibration != "none" and config.gate == "none":
+        return "calibration without a gate (name a gate, or remove calibration)"
+    if config.three_state and config.gate == "none":
+        return "three_state without a gate (name a gate, or set it to false)"
+    # an endpoint is given the whole pool, whatever the order before it
+    if config.rerank == "llm" and config.first_stage != (settings.first_stage,):
+        return (
+            f"rerank llm reorders what --first-stage {settings.first_stage} lists "
+            "(give the configuration that first_stage, or change the setting)"
+        )
+    return None

@@ -1,8 +1,8 @@
-"""What is scored: queries, and what each model under each configuration said of them.
+"""Holds what is scored: queries, and predictions by model and configuration.
 
-Both ways in, a run of our own and work made elsewhere, end in a `Sheet`; scoring sees
-nothing else. Columns are arrays with one entry a query, in file order of posts and then
-in criterion order.
+A run of our own and an import both end in an `EvidenceSheet`; scoring sees nothing
+else. Columns are arrays with one entry a query, in file order of posts and then in
+criterion order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.evidence_retrieval.dataset import query_key
+from jobs.evidence_retrieval.data import query_key
 from jobs.metrics.columns import Floats, Ints
 from jobs.metrics.selective import States
 from runner.scorecard import Finding
@@ -78,7 +78,7 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class TuningSample:
     """The judged queries that a fold's thresholds were chosen by; none is tested."""
 
     y: tuple[bool, ...]
@@ -100,7 +100,7 @@ class FoldGate:
     fitted: Mapping[str, Any]
     """Coefficients, knots, constants from grids: plain JSON, for gate_fold_<k>."""
     has_gate: bool = True  #: False: constants were chosen from grids and no more
-    tuned: Tuned | None = None  #: None: no threshold was chosen
+    tuned: TuningSample | None = None  #: None: no threshold was chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class LeakCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class EvidenceSheet:
     """All that is scored."""
 
     queries: Queries

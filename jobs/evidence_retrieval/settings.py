@@ -56,7 +56,7 @@ INPUTS = (
 """The settings that name files."""
 
 
-class Settings(ProfiledSettings):
+class EvidenceSettings(ProfiledSettings):
     """Settings of evidence-retrieval."""
 
     profiles = PROFILES

@@ -11,15 +11,15 @@ import time
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, Sentence
-from jobs.evidence_retrieval.gating.gate import Rows, spec_of
-from jobs.evidence_retrieval.gating.nested import Folds, nested
-from jobs.evidence_retrieval.inputs.folds import assign_folds
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, PoolSentence, Post
+from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.predicting.columns import columns
-from jobs.evidence_retrieval.predicting.outputs import Outputs, SubjectOutputs
-from jobs.evidence_retrieval.predicting.steps import path
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.predictions.columns import columns
+from jobs.evidence_retrieval.predictions.gate import FeatureRows, spec_of
+from jobs.evidence_retrieval.predictions.nested import FoldAssignment, nested
+from jobs.evidence_retrieval.predictions.outputs import Outputs, SubjectOutputs
+from jobs.evidence_retrieval.predictions.rankings import ranking_chains
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.bench.row import Row
 from tests.bench.verdict import most
 
@@ -45,15 +45,15 @@ def measure(quick: bool) -> list[Row]:
 
 
 def _ranked(posts: int) -> tuple[float, float]:
-    world = Dataset(
-        settings=Settings(),
+    world = EvidenceDataset(
+        settings=EvidenceSettings(),
         posts=tuple(map(_post, range(posts))),
         criteria=tuple(_criterion(number) for number in range(CRITERIA)),
     )
     config = Config(name="graph", graph="ppr")
     outputs = Outputs(subjects={"m": SubjectOutputs()})
     started = time.perf_counter()
-    columns(world, outputs, path(config))
+    columns(world, outputs, ranking_chains(config))
     return time.perf_counter() - started, 20
 
 
@@ -64,16 +64,16 @@ def _gated(posts: int) -> tuple[float, float]:
     measured = chance.normal(size=(n, MEASURED)) + 0.4 * y[:, None]
     one_hot = np.tile(np.eye(CRITERIA), (posts, 1))
     names = [f"p{number:05}" for number in range(posts)]
-    rows = Rows(
+    rows = FeatureRows(
         names=tuple(f"f{number}" for number in range(MEASURED + CRITERIA)),
         values=np.column_stack([measured, one_hot]),
         stated=1 / (1 + np.exp(-measured[:, 0])),
         posts=tuple(name for name in names for _ in range(CRITERIA)),
     )
-    settings = Settings()
+    settings = EvidenceSettings()
     spec = spec_of(STANDARD[-1], settings)
     folds = assign_folds(names, settings.n_folds, settings.seed)
-    division = Folds(
+    division = FoldAssignment(
         names=tuple(sorted(set(folds.values()))),
         of=folds,
         seed=settings.seed,
@@ -90,7 +90,7 @@ def _post(number: int) -> Post:
     return Post(
         id=f"p{number:05}",
         sentences=tuple(
-            Sentence(sid=sid, uid=f"p{number:05}_{sid}", text=_words(chance))
+            PoolSentence(sid=sid, uid=f"p{number:05}_{sid}", text=_words(chance))
             for sid in range(chance.randint(SENTENCES - 10, SENTENCES + 10))
         ),
     )

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from jobs.evidence_retrieval.measuring.ranked import rules_of
-from jobs.evidence_retrieval.queries import Sheet
-from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.metrics.judged import rules_of
+from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.score import score
 from jobs.metrics.areas import auprc_of, auroc_of, cluster_index
 from jobs.metrics.classification import auprc, auroc
 from jobs.metrics.intervals import Resamples
@@ -71,7 +71,7 @@ def _whole() -> list[Row]:
     ]
 
 
-def _held(sheet: Sheet) -> Sheet:
+def _held(sheet: EvidenceSheet) -> EvidenceSheet:
     """With lists in memory, as an import of a file of this size has them."""
     gold = sheet.queries.gold
     return replace(

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from jobs.evidence_retrieval.asking import schemas
+from jobs.evidence_retrieval import prompts
 from jobs.testing import MemoryAnswers
 from runner.batch.client import open_endpoint
 from runner.cli.main import exit_code
@@ -364,9 +364,9 @@ def test_a_log_of_another_order_is_read_and_the_change_is_reported(
     monkeypatch.chdir(tmp_path)
     words = ("run", "evidence-retrieval", "--run-id", "r", "--no-score")
     with monkeypatch.context() as before:
-        given = json.loads(schemas.ASSESS.json)
+        given = json.loads(prompts.ASSESS.json)
         alphabetical = json.dumps(given, sort_keys=True, separators=(",", ":"))
-        before.setattr(schemas, "ASSESS", replace(schemas.ASSESS, json=alphabetical))
+        before.setattr(prompts, "ASSESS", replace(prompts.ASSESS, json=alphabetical))
         assert exit_code(words) == 0
     assert exit_code(("score", "r")) == 0
     assert exit_code(("explain", "r", "post_01/A.1")) == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import DATA, SAMPLE
+from jobs.evidence_retrieval.inputs import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation.job import job as papers
 from jobs.property_extraction.inputs.load import SAMPLE as EXTRACTED

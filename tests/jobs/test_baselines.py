@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.measuring.trivial import (
+from jobs.evidence_retrieval.metrics.results import (
     expected_ndcg,
     expected_recall,
     expected_reciprocal,

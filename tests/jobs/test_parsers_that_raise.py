@@ -18,7 +18,7 @@ from tests.processes import siftlog
 INNER = {
     "screening": ("jobs.screening.parsing.screen.objects",),
     "property-extraction": ("jobs.property_extraction.parsing.extraction._whole",),
-    "evidence-retrieval": ("jobs.evidence_retrieval.parsing.assess.first_object",),
+    "evidence-retrieval": ("jobs.evidence_retrieval.parsing.first_object",),
     "review-benchmark": ("jobs.review_benchmark.parsing.score.objects",),
     "paper-investigation": (
         "jobs.paper_investigation.parsing.arrays",

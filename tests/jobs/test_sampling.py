@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.inputs import load as evidence
-from jobs.evidence_retrieval.settings import Settings as EvidenceSettings
+from jobs.evidence_retrieval import inputs as evidence
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.inputs.rows import InputFindings
 from jobs.inputs.sampling import draw_sample, report_sample
 from jobs.paper_investigation import inputs as investigation

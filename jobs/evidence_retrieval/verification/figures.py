@@ -1,20 +1,25 @@
-"""Figures over some of the queries: what each name of a stored summary stands for.
-
-A figure says how it is computed, which other definitions are worth trying where the
-stored value is another one, and what it means to a reader.
-"""
+"""Maps each name of a stored summary to the number that it stands for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TypeVar
 
-from jobs.evidence_retrieval.verification import curves, states
-from jobs.evidence_retrieval.verification.choices import Choices, Tries
-from jobs.evidence_retrieval.verification.queries import Query
+from jobs.evidence_retrieval.verification import formulas
+from jobs.evidence_retrieval.verification.definitions import (
+    GIVEN,
+    Cut,
+    MetricDefinitions,
+    Queries,
+    QueryRow,
+    Tries,
+)
+from jobs.evidence_retrieval.verification.formulas import MEASURES
 
 Item = TypeVar("Item")
 
@@ -23,16 +28,16 @@ class NotComputableError(Exception):
     """The rows do not hold what a figure is made of; the message says what."""
 
 
-class Scope:
+class QueryScope:
     """Some of the queries, with what several figures share computed once."""
 
-    def __init__(self, queries: Sequence[Query]) -> None:
+    def __init__(self, queries: Sequence[QueryRow]) -> None:
         """All *queries* of a file, or those of one fold."""
         self.queries = queries
-        self._values: dict[tuple[str, Choices], float | None] = {}
-        self._stated: dict[Choices, list[tuple[bool, str, Query]]] = {}
+        self._values: dict[tuple[str, MetricDefinitions], float | None] = {}
+        self._stated: dict[MetricDefinitions, list[tuple[bool, str, QueryRow]]] = {}
 
-    def value(self, figure: Figure, choices: Choices) -> float | None:
+    def value(self, figure: SummaryFigure, choices: MetricDefinitions) -> float | None:
         """A figure over these queries; None where it is undefined.
 
         Raises:
@@ -54,30 +59,30 @@ class Scope:
         return needed(rows, "no probability of a judged query")
 
     @cached_property
-    def curve(self) -> list[curves.Point]:
+    def curve(self) -> list[formulas.CurvePoint]:
         """Operating points of those."""
-        return curves.curve(self.judged)
+        return formulas.curve(self.judged)
 
-    def stated(self, choices: Choices) -> list[tuple[bool, str, Query]]:
+    def stated(self, choices: MetricDefinitions) -> list[tuple[bool, str, QueryRow]]:
         """Truth and state of the queries that have both."""
-        only = Choices(
+        only = MetricDefinitions(
             states=choices.states, gate_edge=choices.gate_edge, strict=choices.strict
         )
         if only not in self._stated:
             self._stated[only] = [
                 (query.truth, state, query)
                 for query in self.queries
-                if query.truth is not None and (state := states.state_of(query, only))
+                if query.truth is not None and (state := formulas.state_of(query, only))
             ]
         return needed(self._stated[only], "no state of a judged query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class SummaryFigure:
     """One name of a summary."""
 
     name: str  #: different for all figures of a layout
-    compute: Callable[[Scope, Choices], float | None]
+    compute: Callable[[QueryScope, MetricDefinitions], float | None]
     meaning: str
     tries: Tries = field(default_factory=dict)
 
@@ -90,7 +95,7 @@ def needed(items: list[Item], what_is_there: str) -> list[Item]:
 
 
 def mean(
-    values: Iterable[float], choices: Choices, *, over: int | None = None
+    values: Iterable[float], choices: MetricDefinitions, *, over: int | None = None
 ) -> float | None:
     """The mean, by *over* if given; its sum is exact, or that of a plain loop."""
     numbers = list(values)
@@ -104,7 +109,7 @@ def mean(
     return total / divisor if divisor else choices.of_nothing
 
 
-def median(values: Iterable[float], choices: Choices) -> float | None:
+def median(values: Iterable[float], choices: MetricDefinitions) -> float | None:
     """The middle value, or the mean of the two in the middle."""
     numbers = sorted(values)
     if not numbers:
@@ -113,3 +118,302 @@ def median(values: Iterable[float], choices: Choices) -> float | None:
     if len(numbers) % 2:
         return numbers[middle]
     return (numbers[middle - 1] + numbers[middle]) / 2
+
+
+CUTS = (1, 3, 5, 10, 20)
+"""Cut-offs that are tried where a figure may have been made at another one."""
+
+_NAME = re.compile(r"(recall|precision|hit|mrr|map|ndcg)(?:@(K|[1-9]\d*))?")
+
+_MEANINGS = MappingProxyType(
+    {
+        "recall": "share of a query's evidence sentences among those shown",
+        "precision": "share of the shown sentences that are evidence",
+        "hit": "share of queries with at least one evidence sentence among those shown",
+        "mrr": "1 / rank of the first evidence sentence",
+        "map": "precision at each evidence sentence, averaged over all of them",
+        "ndcg": "how close the order comes to the best possible one",
+    }
+)
+_COLUMNS = MappingProxyType(
+    dict(zip(("recall", "precision", "mrr"), GIVEN, strict=True))
+)
+"""What a file may hold by query without the lists it came from."""
+
+_GIVEN_AT = MappingProxyType({"recall": "K", "precision": "K", "mrr": None})
+"""The cut-offs of those."""
+
+
+def ranking_figure(
+    key: str, listed: str, *, queries: Queries = "positives"
+) -> SummaryFigure | None:
+    """The figure that *key* names, over the list *listed*; None: it names none.
+
+    `recall@5` is cut at 5, `recall@K` at the K that was selected for each query, and
+    `mrr` not at all. *queries* are those that its block says it divides by.
+    """
+    match = _NAME.fullmatch(key)
+    if match is None:
+        return None
+    measure, cut = match.groups()
+    if cut is None and measure != "mrr":
+        return None
+    shown = {"K": "at the selected K", None: "in the whole list"}.get(cut, f"@{cut}")
+    ranked = _Ranked(measure=measure, cut=cut, listed=listed, queries=queries)
+    return SummaryFigure(
+        name=f"{listed}.{queries}.{key}",
+        compute=ranked.value,
+        meaning=f"{_MEANINGS[measure]}, {shown}",
+        tries=_tries(measure, cut),
+    )
+
+
+def _tries(measure: str, cut: str | None) -> Tries:
+    """What such a figure is known to be called by others.
+
+    A fixed cut-off is never tried under another one: a table whose columns were
+    swapped would pass.
+    """
+    tries: dict[str, tuple[object, ...]] = {
+        "queries": ("positives", "all"),
+        "of_nothing": (None, 0.0),
+    }
+    if measure == "mrr":
+        tries["k"] = ("whole list",) if cut else CUTS
+    elif cut == "K":
+        tries["k"] = CUTS
+        tries["skip_empty"] = (False, True)
+    else:
+        tries["k"] = ("selected",)
+    if measure == "map":
+        tries["ap_denominator"] = ("gold", "min", "found")
+    if measure == "precision":
+        tries["precision_over"] = ("k", "k_eff")
+    return tries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """A measure of one list, averaged over queries."""
+
+    measure: str
+    cut: str | None  #: digits, K, or None for the whole list
+    listed: str
+    queries: Queries
+
+    def value(self, scope: QueryScope, choices: MetricDefinitions) -> float | None:
+        """The mean; a query without evidence, where it counts, adds 0."""
+        judged = [query for query in scope.queries if query.truth is not None]
+        positive = [query for query in judged if query.truth]
+        negatives = len(judged) - len(positive)
+        if choices.skip_empty and self._at(choices) == "selected":
+            # what a row states without a list is taken as it is
+            positive = [
+                query
+                for query in positive
+                if query.selected != 0 or self.listed not in query.lists
+            ]
+        of_queries = [self._of(query, choices) for query in positive]
+        measured = [value for value in of_queries if value is not None]
+        if positive and not measured:
+            raise NotComputableError(
+                f"the rows of positive queries hold no {self.listed} from which "
+                f"{self.measure} could be taken at this cut-off"
+            )
+        queries = self.queries if choices.queries == "named" else choices.queries
+        divisor = len(measured) + (negatives if queries == "all" else 0)
+        return mean(measured, choices, over=divisor)
+
+    def _of(self, query: QueryRow, choices: MetricDefinitions) -> float | None:
+        """The measure of one query; None where its row does not hold what it takes."""
+        found = query.lists.get(self.listed)
+        if found is None:
+            is_given = choices.k == "named" and self._is_by_row
+            return query.given.get(_COLUMNS[self.measure]) if is_given else None
+        at, of = self._at(choices), MEASURES[self.measure]
+        if at == "whole list":
+            return of(found, found.length, choices)
+        if at == "selected":
+            # a list that ends before K shows fewer: that is what a reader got
+            own = replace(choices, precision_over=choices.precision_over or "k_eff")
+            return None if query.selected is None else of(found, query.selected, own)
+        return of(found, at, choices)
+
+    @property
+    def _is_by_row(self) -> bool:
+        """Whether a row may hold the measure at this very cut-off."""
+        return self.cut == _GIVEN_AT.get(self.measure, "")
+
+    def _at(self, choices: MetricDefinitions) -> Cut:
+        if choices.k != "named":
+            return choices.k
+        if self.cut is None:
+            return "whole list"
+        return "selected" if self.cut == "K" else int(self.cut)
+
+
+_AT_FPR = re.compile(r"(tpr|threshold)_at_(\d+(?:\.\d+)?)pct_fpr")
+_OF_K = re.compile(r"(?:(NEG|UNCERTAIN|POS)_)?(mean|median|min|max)_([kn])")
+
+_TPR_RULES: Tries = {"tpr_rule": ("last", "interpolate", "drop_collinear", "nearest")}
+_ECE_EDGES: Tries = {
+    "ece_edges": ("right", "left", "right_drop_zero", "left_drop_one", "right_midpoint")
+}
+_STATES: Tries = {
+    "gate_edge": ("lt", "le"),
+    "strict": (False, True),
+    "states": ("recomputed", "column"),
+}
+_OF_NOTHING: Tries = {"of_nothing": (None, 0.0)}
+
+_CURVES: Mapping[
+    str, tuple[Callable[[QueryScope, MetricDefinitions], float | None], str, Tries]
+] = MappingProxyType(
+    {
+        "auroc": (
+            lambda scope, _: formulas.auroc(scope.curve),
+            "chance that a query with evidence is ranked above one without",
+            {},
+        ),
+        "auprc": (
+            lambda scope, _: formulas.auprc(scope.curve),
+            "average precision; its floor is the share of positives",
+            {},
+        ),
+        "ece": (
+            lambda scope, choices: formulas.ece(scope.judged, choices),
+            "how far probabilities lie from what happens, on average",
+            _ECE_EDGES,
+        ),
+        "mce": (
+            lambda scope, choices: formulas.mce(scope.judged, choices),
+            "how far they lie from it in the worst bin",
+            _ECE_EDGES,
+        ),
+    }
+)
+
+_RATE_MEANINGS = MappingProxyType(
+    {
+        "neg_rate": "share of queries that are skipped",
+        "uncertain_rate": "share of queries to read with care",
+        "pos_rate": "share of queries that raise an alert",
+        "screening_sensitivity": "share of queries with evidence that are not skipped",
+        "screening_specificity": "share of queries without evidence that are skipped",
+        "screening_fpr": "share of queries without evidence that are not skipped",
+        "screening_npv": "share of skipped queries that have no evidence",
+        "screening_fn_per_1000": "missed cases in 1,000 queries",
+        "screening_fn_per_1000_positive": "missed cases in 1,000 with evidence",
+        "alert_precision": "share of alerts that have evidence",
+        "alert_recall": "share of queries with evidence that raise an alert",
+        "alert_fpr": "share of queries without evidence that raise an alert",
+        "alerts_per_1000": "alerts in 1,000 queries",
+    }
+)
+
+
+def gate_figure(key: str) -> SummaryFigure | None:
+    """A figure of the group `ne_gate`; None: *key* names none."""
+    if match := _AT_FPR.fullmatch(key):
+        kind, percent = match.groups()
+        return SummaryFigure(
+            name=f"ne_gate.{key}",
+            compute=partial(_at_fpr, kind, float(percent) / 100),
+            meaning={
+                "tpr": "sensitivity where that share of the rest is let through",
+                "threshold": "the probability that does so",
+            }[kind],
+            tries={**_TPR_RULES, **_OF_NOTHING},
+        )
+    if key not in _CURVES:
+        return None
+    compute, meaning, tries = _CURVES[key]
+    return SummaryFigure(
+        name=f"ne_gate.{key}",
+        compute=partial(_defined, compute),
+        meaning=meaning,
+        tries={**_OF_NOTHING, **tries},
+    )
+
+
+def _defined(
+    compute: Callable[[QueryScope, MetricDefinitions], float | None],
+    scope: QueryScope,
+    choices: MetricDefinitions,
+) -> float | None:
+    value = compute(scope, choices)
+    return choices.of_nothing if value is None else value
+
+
+def _at_fpr(
+    kind: str, target: float, scope: QueryScope, choices: MetricDefinitions
+) -> float | None:
+    point = formulas.operating_point(scope.curve, target, choices.tpr_rule)
+    if point is None:
+        return choices.of_nothing
+    return point.tpr if kind == "tpr" else point.threshold
+
+
+def deployment_figure(key: str) -> SummaryFigure | None:
+    """A figure of the group `deployment`; None: *key* names none."""
+    if key not in formulas.RATES:
+        return None
+    tries = {**_STATES, "zero_division": (None, 0.0)}
+    if key == "screening_fn_per_1000":
+        tries["fn_per_1000"] = ("all", "positives")
+    return SummaryFigure(
+        name=f"deployment.{key}",
+        compute=partial(_rate, key),
+        meaning=_RATE_MEANINGS[key],
+        tries=tries,
+    )
+
+
+def _rate(key: str, scope: QueryScope, choices: MetricDefinitions) -> float | None:
+    counts = formulas.count((truth, state) for truth, state, _ in scope.stated(choices))
+    return formulas.rate(key, counts, choices)
+
+
+def dynamic_k_figure(key: str) -> SummaryFigure | None:
+    """A figure of the group `dynamic_k`; None: *key* names none."""
+    match = _OF_K.fullmatch(key)
+    if match is None:
+        return None
+    state, statistic, letter = match.groups()
+    what = "sentences selected" if letter == "k" else "sentences to choose from"
+    where = f" of {state} queries" if state else ""
+    return SummaryFigure(
+        name=f"dynamic_k.{key}",
+        compute=partial(_of_k, state, statistic, letter),
+        meaning=f"{statistic} number of {what}{where}",
+        tries={**(_STATES if state else {}), **_OF_NOTHING},
+    )
+
+
+def _of_k(
+    state: str | None,
+    statistic: str,
+    letter: str,
+    scope: QueryScope,
+    choices: MetricDefinitions,
+) -> float | None:
+    queries = (
+        [query for _, own, query in scope.stated(choices) if own == state]
+        if state
+        else [query for query in scope.queries if query.truth is not None]
+    )
+    values = [
+        float(value)
+        for query in queries
+        if (value := query.selected if letter == "k" else query.pool) is not None
+    ]
+    if queries:
+        needed(values, "no selected K" if letter == "k" else "no size of a pool")
+    if statistic in _ENDS:
+        return _ENDS[statistic](values) if values else choices.of_nothing
+    return (mean if statistic == "mean" else median)(values, choices)
+
+
+_ENDS: Mapping[str, Callable[[list[float]], float]] = MappingProxyType(
+    {"min": min, "max": max}
+)

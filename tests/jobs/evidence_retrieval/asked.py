@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Post, Sentence
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, PoolSentence, Post
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import AnyReply, ParseFailure
 
@@ -24,15 +24,15 @@ def data(
     criteria: Mapping[str, str] | None = None,
     configs: tuple[Config, ...] = BARE,
     **settings: Any,
-) -> Dataset:
+) -> EvidenceDataset:
     """A dataset of sentences by post and texts by criterion."""
-    return Dataset(
-        settings=Settings(**settings),
+    return EvidenceDataset(
+        settings=EvidenceSettings(**settings),
         posts=tuple(
             Post(
                 id=name,
                 sentences=tuple(
-                    Sentence(sid=sid, uid=f"{name}_{sid}", text=text)
+                    PoolSentence(sid=sid, uid=f"{name}_{sid}", text=text)
                     for sid, text in enumerate(texts)
                 ),
             )

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from jobs.evidence_retrieval.consistency import check
-from jobs.evidence_retrieval.importing.forms import importer
-from jobs.evidence_retrieval.importing.sheet import given_sheet
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.queries import Sheet
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.importer import importer
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from runner.job import ImportedAnswer
 from runner.scorecard import Finding
@@ -130,22 +130,22 @@ def write_jsonl(path: Path, rows: Rows) -> Path:
 
 
 def read(
-    *files: Path, settings: Settings | None = None, **how: Any
+    *files: Path, settings: EvidenceSettings | None = None, **how: Any
 ) -> list[ImportedAnswer]:
     chosen: dict[str, Any] = {"model": None, "form": None, "replicates": {}, **how}
-    return list(importer.read(files, settings or Settings(), **chosen))
+    return list(importer.read(files, settings or EvidenceSettings(), **chosen))
 
 
-def imported(*files: Path, model: str | None = None, **values: Any) -> Sheet:
+def imported(*files: Path, model: str | None = None, **values: Any) -> EvidenceSheet:
     """The sheet of a run that imported the files."""
-    settings = Settings.model_validate(values)
+    settings = EvidenceSettings.model_validate(values)
     answers = MemoryAnswers.of_import(read(*files, settings=settings, model=model))
-    return given_sheet(load(settings), answers)
+    return sheet_of_import(load(settings), answers)
 
 
-def found(sheet: Sheet, **values: Any) -> list[Finding]:
+def found(sheet: EvidenceSheet, **values: Any) -> list[Finding]:
     """What the checks find in the rows of a sheet."""
-    return list(check(sheet, Settings.model_validate(values), {}))
+    return list(check(sheet, EvidenceSettings.model_validate(values), {}))
 
 
 def codes(findings: Sequence[Finding]) -> dict[str, int]:

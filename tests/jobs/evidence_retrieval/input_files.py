@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 
 POSTS = "post_id,text\np1,One cat. Two dogs.\np2,Three\n"
 CRITERIA = "criterion_id,text\nA.1,cats\nA.2,dogs\n"
 
 
-def files(folder: Path, **contents: str) -> Settings:
+def files(folder: Path, **contents: str) -> EvidenceSettings:
     """Settings that name a file for each of *contents*, by setting."""
     ends = {"sentences": "jsonl", "pipeline": "toml"}
     paths: dict[str, Path] = {}
@@ -21,7 +21,7 @@ def files(folder: Path, **contents: str) -> Settings:
         end = "json" if text.startswith("{") else "csv"
         paths[name] = folder / f"{name}.{ends.get(name, end)}"
         paths[name].write_text(text, encoding="utf-8")
-    return Settings.model_validate(paths)
+    return EvidenceSettings.model_validate(paths)
 
 
 def sentences(rows: Iterable[tuple[str, int, str, str]]) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.evidence_retrieval.gating import nested, splits
-from jobs.evidence_retrieval.gating.splits import Split
 from jobs.evidence_retrieval.job import job as shipped
+from jobs.evidence_retrieval.predictions import classifier, nested
+from jobs.evidence_retrieval.predictions.classifier import Split
 
 
 def leaking(*args: object, **kwargs: object) -> Split:
     """A split whose test posts are among those to learn from."""
-    own = splits.split(*args, **kwargs)  # type: ignore[arg-type]
+    own = classifier.split(*args, **kwargs)  # type: ignore[arg-type]
     return replace(own, fit=(*own.fit, *own.test))
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.evidence_retrieval.queries import Sheet
+from jobs.evidence_retrieval.queries import EvidenceSheet
 
 
-def codes(sheet: Sheet) -> list[str]:
+def codes(sheet: EvidenceSheet) -> list[str]:
     return [each.code for each in (*sheet.findings, *sheet.leakage)]
 
 
-def fingerprint(sheet: Sheet, keys: Iterable[str] | None = None) -> dict[str, object]:
+def fingerprint(
+    sheet: EvidenceSheet, keys: Iterable[str] | None = None
+) -> dict[str, object]:
     """Everything said of each query, by its key, to the byte."""
     wanted = None if keys is None else frozenset(keys)
     said: dict[str, object] = {}

@@ -10,9 +10,15 @@ from typing import Any, overload
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, Predictions, Queries, Sheet
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    UNKNOWN,
+    EvidenceSheet,
+    Predictions,
+    Queries,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.selective import assign
 from tests.jobs.metrics.set_a import CRITERIA, SetA, set_a
 
@@ -41,15 +47,17 @@ class Made(Sequence[tuple[str, ...]]):
         return tuple(self.make(i))
 
 
-def settings(**values: Any) -> Settings:
-    return Settings.model_validate(values)
+def settings(**values: Any) -> EvidenceSettings:
+    return EvidenceSettings.model_validate(values)
 
 
-def dataset(**values: Any) -> Dataset:
-    return Dataset(settings=settings(**values))
+def dataset(**values: Any) -> EvidenceDataset:
+    return EvidenceDataset(settings=settings(**values))
 
 
-def full_sheet(times: int = 1, *, lists: bool = True, second: bool = False) -> Sheet:
+def full_sheet(
+    times: int = 1, *, lists: bool = True, second: bool = False
+) -> EvidenceSheet:
     """Set A under the headline, with its second model if asked for."""
     a = set_a(times)
     n = len(a.index)
@@ -71,7 +79,7 @@ def full_sheet(times: int = 1, *, lists: bool = True, second: bool = False) -> S
                 model=f"{MODEL}-2", config="full", status=[SCORED] * n, prob=a.p2
             )
         )
-    return Sheet(
+    return EvidenceSheet(
         queries=queries,
         predictions=tuple(predictions),
         headline="full",
@@ -99,7 +107,7 @@ def _of_a(a: SetA, *, lists: bool) -> Predictions:
     )
 
 
-def recorded_sheet(path: Path) -> Sheet:
+def recorded_sheet(path: Path) -> EvidenceSheet:
     """Lists of a file of format E."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -128,7 +136,7 @@ def small_sheet(
     gold: Sequence[tuple[str, ...]] | None = None,
     fold: Sequence[int] | None = None,
     **prediction: Any,
-) -> Sheet:
+) -> EvidenceSheet:
     """A sheet of one model and configuration."""
     return sheet_of(keys, [prediction], y=y, gold=gold, fold=fold)
 
@@ -140,7 +148,7 @@ def sheet_of(
     y: Sequence[int],
     gold: Sequence[tuple[str, ...]] | None = None,
     fold: Sequence[int] | None = None,
-) -> Sheet:
+) -> EvidenceSheet:
     """A sheet of several predictions; arrays may be given as lists."""
     posts = tuple(dict.fromkeys(post for post, _ in keys))
     criteria = tuple(
@@ -148,7 +156,7 @@ def sheet_of(
     )
     folds = () if fold is None else tuple(str(k) for k in range(max(fold) + 1))
     made = tuple(_prediction(len(keys), each) for each in predictions)
-    return Sheet(
+    return EvidenceSheet(
         queries=Queries(
             posts=posts,
             criteria=criteria,
@@ -182,5 +190,5 @@ def _column(value: Any) -> Any:
     return np.array(value) if is_column else value
 
 
-def queries_of(sheet: Sheet) -> Iterator[str]:
+def queries_of(sheet: EvidenceSheet) -> Iterator[str]:
     return (sheet.queries.key(i) for i in range(len(sheet.queries)))

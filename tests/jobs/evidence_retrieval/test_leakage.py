@@ -7,46 +7,56 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.dataset import Gold
-from jobs.evidence_retrieval.gating.gate import GateSpec, Rows, spec_of
-from jobs.evidence_retrieval.gating.nested import Folds, Nested, nested, rows_of
-from jobs.evidence_retrieval.gating.splits import Split
-from jobs.evidence_retrieval.gating.thresholds import Targets, thresholds
-from jobs.evidence_retrieval.inputs.folds import assign_folds
+from jobs.evidence_retrieval.data import Gold
+from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.leakage import (
     duplicate_texts,
     foreign_candidates,
-    given_thresholds,
     gold_features,
     gold_in_instructions,
     shared_posts,
+    stated_thresholds,
     thresholds_from_test,
 )
 from jobs.evidence_retrieval.pipeline import STANDARD
-from jobs.evidence_retrieval.predicting import predict
+from jobs.evidence_retrieval.predictions.classifier import Split
+from jobs.evidence_retrieval.predictions.gate import (
+    FeatureRows,
+    GateSpec,
+    ThresholdTargets,
+    spec_of,
+    thresholds,
+)
+from jobs.evidence_retrieval.predictions.nested import (
+    FoldAssignment,
+    Nested,
+    nested,
+    rows_of,
+)
+from jobs.evidence_retrieval.predictions.sheet import predict
 from jobs.evidence_retrieval.queries import Predictions
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.columns import Ints
 from tests.jobs.evidence_retrieval.world import answers, dataset, post
 
-TARGETS = Targets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")
+TARGETS = ThresholdTargets(sensitivity=0.9, precision=0.6, min_alerts=2, bound="point")
 
 
-def gate() -> tuple[GateSpec, Rows, Ints, Folds]:
+def gate() -> tuple[GateSpec, FeatureRows, Ints, FoldAssignment]:
     chance = np.random.default_rng(2)
     names = [f"p{number:03}" for number in range(40)]
     y = (chance.random(160) < 0.4).astype(np.int64)
     values = chance.normal(size=(160, 2)) + y[:, None]
-    rows = Rows(
+    rows = FeatureRows(
         names=("a", "b"),
         values=values,
         stated=1 / (1 + np.exp(-values[:, 0])),
         posts=tuple(name for name in names for _ in range(4)),
     )
     of = assign_folds(names, 4, 1)
-    spec = spec_of(replace(STANDARD[-1], calibration="none"), Settings())
+    spec = spec_of(replace(STANDARD[-1], calibration="none"), EvidenceSettings())
     assert spec is not None
-    folds = Folds(names=("0", "1", "2", "3"), of=of, seed=1, tune_fraction=0.3)
+    folds = FoldAssignment(names=("0", "1", "2", "3"), of=of, seed=1, tune_fraction=0.3)
     return replace(spec, targets=TARGETS), rows, y, folds
 
 
@@ -110,17 +120,17 @@ def test_given_thresholds_that_fit_their_own_folds_too_well_are_a_warning() -> N
     sheet = predict(world, answers(world))
     (found,) = sheet.predictions
     assert found.prob is not None
-    assert not [*given_thresholds(sheet.queries, found, TARGETS)]
+    assert not [*stated_thresholds(sheet.queries, found, TARGETS)]
     own = thresholds(sheet.queries.y == 1, found.prob, TARGETS)
     everywhere = np.ones(len(found.prob))
     copied = replace(
         found, tau_neg=everywhere * own.tau_neg, tau_pos=everywhere * own.tau_pos
     )
     queries = replace(sheet.queries, folds=("0",), fold=sheet.queries.fold * 0)
-    warned = [*given_thresholds(queries, copied, TARGETS)]
+    warned = [*stated_thresholds(queries, copied, TARGETS)]
     assert [each.severity for each in warned] == ["warn", "warn"]
     nothing = replace(found, tau_neg=everywhere * 0, tau_pos=everywhere * np.inf)
-    assert not [*given_thresholds(queries, nothing, TARGETS)]
+    assert not [*stated_thresholds(queries, nothing, TARGETS)]
 
 
 def test_posts_of_one_text_in_two_folds_are_named_in_pairs() -> None:

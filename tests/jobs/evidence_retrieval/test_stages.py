@@ -5,16 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.stages.dynamic_k import (
+from jobs.evidence_retrieval.candidates import ranked, shuffled
+from jobs.evidence_retrieval.predictions.stages import (
     POS,
     RULES,
     UNCERTAIN,
+    edges,
     held_mass,
     mass_k,
     selected_k,
+    spread,
+    start,
 )
-from jobs.evidence_retrieval.stages.graph import edges, spread, start
-from jobs.evidence_retrieval.stages.ordering import ranked, shuffled
 from jobs.lexical import Bm25, tokens
 
 

@@ -13,10 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
+from jobs.evidence_retrieval.data import (
+    Criterion,
+    EvidenceDataset,
+    Gold,
+    PoolSentence,
+    Post,
+)
 from jobs.evidence_retrieval.job import job
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.messages import AnyReply, RankedDocument, Ranking, Reply, Vectors
@@ -34,7 +40,7 @@ def post(name: str, *texts: str) -> Post:
     return Post(
         id=name,
         sentences=tuple(
-            Sentence(sid=sid, uid=f"{name}_{sid}", text=text)
+            PoolSentence(sid=sid, uid=f"{name}_{sid}", text=text)
             for sid, text in enumerate(texts)
         ),
     )
@@ -52,7 +58,7 @@ def dataset(
     share: float = 0.35,
     configs: tuple[Config, ...] = STANDARD,
     **settings: Any,
-) -> Dataset:
+) -> EvidenceDataset:
     """Posts of three to nine sentences; a share of queries has one or two golden."""
     named = tuple(
         Criterion(id=f"A.{n + 1}", text=f"speaks of {WORDS[n]}")
@@ -73,8 +79,8 @@ def dataset(
                 uids = tuple(f"{name}_{place}" for place in sorted(places))
                 evidence[name, criterion.id] = uids
     gold = Gold(posts=frozenset(each.id for each in made), evidence=evidence)
-    return Dataset(
-        settings=Settings(**settings),
+    return EvidenceDataset(
+        settings=EvidenceSettings(**settings),
         posts=tuple(made),
         criteria=named,
         gold=gold,
@@ -86,7 +92,7 @@ def dataset(
 class Sayings:
     """Replies that lean towards the truth of a data set."""
 
-    world: Dataset
+    world: EvidenceDataset
     noise: float = 0.15
     unreadable: frozenset[str] = frozenset()  #: keys whose replies are not JSON
     truth: Mapping[tuple[str, str], tuple[str, ...]] = field(init=False)
@@ -146,7 +152,7 @@ class Sayings:
 
 
 def answers(
-    world: Dataset,
+    world: EvidenceDataset,
     say: Say | None = None,
     *,
     models: tuple[str, ...] = ("m",),

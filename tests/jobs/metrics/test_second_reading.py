@@ -14,9 +14,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.verification import curves, states
-from jobs.evidence_retrieval.verification.choices import SIFTLOG, Choices, EdgeRule
-from jobs.evidence_retrieval.verification.queries import Query
+from jobs.evidence_retrieval.verification import formulas
+from jobs.evidence_retrieval.verification.definitions import (
+    SIFTLOG,
+    EdgeRule,
+    MetricDefinitions,
+    QueryRow,
+)
 from jobs.metrics import calibration as ca
 from jobs.metrics import classification as cl
 from jobs.metrics.classification import multilabel
@@ -65,12 +69,12 @@ def test_areas_and_every_point_of_the_curve(
     rows: list[tuple[bool, float]], data: st.DataObject
 ) -> None:
     y, p = columns(rows)
-    points, found = curves.curve(rows), cl.curve(y, p)
+    points, found = formulas.curve(rows), cl.curve(y, p)
     assert [(q.threshold, q.tp, q.fp) for q in points] == list(
         zip(*(c.tolist() for c in (found.threshold, found.tp, found.fp)), strict=True)
     )
-    assert cl.auroc(y, p) == near(curves.auroc(points))
-    assert cl.auprc(y, p) == near(curves.auprc(points))
+    assert cl.auroc(y, p) == near(formulas.auroc(points))
+    assert cl.auprc(y, p) == near(formulas.auprc(points))
     assert cl.auprc(y, p) == near(plain.auprc(rows))
     trapezoid = cl.auprc(y, p, method="trapezoid")
     assert trapezoid == near(plain.auprc(rows, trapezoid=True))
@@ -87,7 +91,7 @@ def test_operating_points_by_every_rule(
     y, p = columns(rows)
     for rule in get_args(cl.Vertex):
         found = cl.tpr_at_fpr(y, p, target, vertex=rule)
-        expected = curves.operating_point(curves.curve(rows), target, rule)
+        expected = formulas.operating_point(formulas.curve(rows), target, rule)
         if found is None or expected is None:
             assert found is expected
             continue
@@ -115,9 +119,11 @@ def test_calibration_error_by_every_rule(
 ) -> None:
     y, p = columns(rows)
     for edges, options in ECE_OPTIONS.items():
-        choices = Choices(ece_edges=edges, ece_bins=bins)
-        assert ca.ece(y, p, bins, **options) == near(curves.ece(rows, choices))
-    assert ca.mce(y, p, bins) == near(curves.mce(rows, Choices(ece_bins=bins)))
+        choices = MetricDefinitions(ece_edges=edges, ece_bins=bins)
+        assert ca.ece(y, p, bins, **options) == near(formulas.ece(rows, choices))
+    assert ca.mce(y, p, bins) == near(
+        formulas.mce(rows, MetricDefinitions(ece_bins=bins))
+    )
     assert ca.ece_adaptive(y, p, bins) == near(plain.adaptive_ece(rows, bins))
 
 
@@ -178,17 +184,18 @@ def test_states_and_what_they_come_to(
     low, high = sorted((one, two))
     assume(low < math.inf)
     y, p = columns(rows)
-    choices = Choices(gate_edge=edge)
+    choices = MetricDefinitions(gate_edge=edge)
     own = [
-        states.state_of(Query(p=each, tau_neg=low, tau_pos=high), choices) for each in p
+        formulas.state_of(QueryRow(p=each, tau_neg=low, tau_pos=high), choices)
+        for each in p
     ]
     assigned = assign(p, low, high, edge=edge)
     assert [STATES[state] for state in assigned] == own
     found = gate_metrics(y, assigned)
-    counted = states.count(
+    counted = formulas.count(
         (truth, state) for (truth, _), state in zip(rows, own, strict=True)
     )
-    expected = {name: states.rate(name, counted, SIFTLOG) for name in states.RATES}
+    expected = {name: formulas.rate(name, counted, SIFTLOG) for name in formulas.RATES}
     assert {
         **{f"{name.lower()}_rate": share.value for name, share in found.rates.items()},
         "screening_sensitivity": found.screening_sensitivity.value,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.verification.choices import Choices
-from jobs.evidence_retrieval.verification.queries import found as compare
-from jobs.evidence_retrieval.verification.rankings import MEASURES
+from jobs.evidence_retrieval.verification.definitions import MetricDefinitions
+from jobs.evidence_retrieval.verification.definitions import gold_ranks as compare
+from jobs.evidence_retrieval.verification.formulas import MEASURES
 from jobs.metrics.ranking import RankingRules, evaluate, hits
 from tests.jobs.metrics import second_reading as plain
 
@@ -59,7 +59,7 @@ def test_measures_at_every_cut_off(
         precision_over=precision,
         empty="zero" if is_zero else "undefined",
     )
-    choices = Choices(ap_denominator=ap, precision_over=precision)
+    choices = MetricDefinitions(ap_denominator=ap, precision_over=precision)
     for i, (grades, ranked) in enumerate(asked):
         gold = {item for item, grade in grades.items() if grade}
         own = compare(gold, ranked)

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.asking.baseline import baseline
-from jobs.evidence_retrieval.asking.lexical import (
+from jobs.evidence_retrieval.baseline import (
     FUNCTION_WORDS,
+    baseline,
     denied_share,
     stated_scores,
 )
-from jobs.evidence_retrieval.asking.request import request
-from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
-from jobs.evidence_retrieval.reading import read_assess, read_embed, read_rerank
+from jobs.evidence_retrieval.parsing import Assessment, PostAssessment
+from jobs.evidence_retrieval.plan import read_assess, read_embed, read_rerank
+from jobs.evidence_retrieval.prompts import request
 from jobs.lexical import BUCKETS, Bm25, tokens
 from runner.messages import (
     ChatRequest,

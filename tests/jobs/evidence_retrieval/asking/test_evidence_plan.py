@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.asking.listing import listing
-from jobs.evidence_retrieval.asking.plan import follow_up, plan, wanted
-from jobs.evidence_retrieval.asking.request import request
-from jobs.evidence_retrieval.dataset import Dataset, Gold, Post
-from jobs.evidence_retrieval.parsing.values import (
-    Assessment,
-    PostAssessment,
-    PostVectors,
-)
+from jobs.evidence_retrieval.candidates import listing
+from jobs.evidence_retrieval.data import EvidenceDataset, Gold, Post
+from jobs.evidence_retrieval.parsing import Assessment, PostAssessment, PostVectors
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.reading import STAGES, read_assess
+from jobs.evidence_retrieval.plan import STAGES, follow_up, plan, read_assess, wanted
+from jobs.evidence_retrieval.prompts import request
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Ranking, Reply, Vectors
 from runner.money.tokens import prompt_tokens
@@ -41,7 +36,7 @@ def assessed(**relevance: int) -> Assessment:
     return Assessment(probability=0.9, relevance=places)
 
 
-def follow(dataset: Dataset, asked: Task, parsed: object) -> list[TaskSpec]:
+def follow(dataset: EvidenceDataset, asked: Task, parsed: object) -> list[TaskSpec]:
     return list(follow_up(dataset, answered(asked, OK, parsed)))
 
 
@@ -128,7 +123,7 @@ def test_the_plan_is_lazy() -> None:
 
 def test_the_plan_looks_at_neither_gold_nor_folds() -> None:
     bare = data(POSTS, tasks=("assess", "rerank"))
-    judged = Dataset(
+    judged = EvidenceDataset(
         settings=bare.settings,
         posts=bare.posts,
         criteria=bare.criteria,

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.asking.listing import final_order, listing
-from jobs.evidence_retrieval.asking.orders import assessed_order, local_order
-from jobs.evidence_retrieval.asking.plan import follow_up, plan
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.parsing.values import Ordering
-from jobs.evidence_retrieval.reading import read_rerank
+from jobs.evidence_retrieval.candidates import (
+    assessed_order,
+    final_order,
+    listing,
+    local_order,
+)
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.parsing import Ordering
+from jobs.evidence_retrieval.plan import follow_up, plan, read_rerank
 from runner.job import Task, TaskSpec
 from runner.messages import Reply
 from tests.jobs.evidence_retrieval.asked import answered, data, reason, task
@@ -23,14 +26,14 @@ from tests.jobs.evidence_retrieval.asked import task_of as of
 SLEEP = ("Fine.", "I lie awake at night.", "No sleep at night.", "My job is bad.")
 
 
-def follow(dataset: Dataset, asked: Task, parsed: object) -> list[TaskSpec]:
+def follow(dataset: EvidenceDataset, asked: Task, parsed: object) -> list[TaskSpec]:
     return list(follow_up(dataset, answered(asked, Reply(text="{}"), parsed)))
 
 
 LONG = {"p": tuple(f"sentence number {n}" for n in range(35))}
 
 
-def windowed(**settings: Any) -> Dataset:
+def windowed(**settings: Any) -> EvidenceDataset:
     return data(LONG, {"A": "number"}, tasks=("rerank",), **settings)
 
 
@@ -38,7 +41,7 @@ def backwards(n: int) -> str:
     return json.dumps({"ranking": list(range(n, 0, -1))})
 
 
-def walk(dataset: Dataset, first: Task) -> list[tuple[Task, object]]:
+def walk(dataset: EvidenceDataset, first: Task) -> list[tuple[Task, object]]:
     """All windows of a query whose answers turn the list around."""
     found: list[tuple[Task, object]] = []
     asked: Task | None = first

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from jobs.evidence_retrieval.asking import baseline, plan
-from jobs.evidence_retrieval.asking import request as asking
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.reading import STAGES
-from jobs.evidence_retrieval.settings import Settings as JobSettings
+from jobs.evidence_retrieval import baseline, plan
+from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.plan import STAGES
+from jobs.evidence_retrieval.settings import EvidenceSettings as JobSettings
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import FunctionClient
@@ -42,14 +42,14 @@ class Asking:
     Settings = JobSettings
     stages = STAGES
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+    def plan(self, dataset: EvidenceDataset) -> Iterator[TaskSpec]:
         return plan.plan(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> Request:
+    def request(self, dataset: EvidenceDataset, task: Task) -> Request:
         return asking.request(dataset, task)
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: EvidenceDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         return plan.follow_up(dataset, group)
 

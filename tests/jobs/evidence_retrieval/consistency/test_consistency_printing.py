@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.consistency.stated import digits, is_printed, is_share
+from jobs.evidence_retrieval.stated_rules import digits, is_printed, is_share
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
     SHORT_LISTS,

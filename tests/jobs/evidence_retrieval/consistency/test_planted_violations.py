@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.consistency.checking import check
-from jobs.evidence_retrieval.importing.forms import importer
-from jobs.evidence_retrieval.importing.given import read_given
-from jobs.evidence_retrieval.importing.sheet import given_sheet
-from jobs.evidence_retrieval.inputs.load import SAMPLE, load
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.consistency import check
+from jobs.evidence_retrieval.imported import read_prediction
+from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.importer import importer
+from jobs.evidence_retrieval.inputs import SAMPLE, load
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from runner.job import Answer
 from runner.messages import Reply
@@ -69,7 +69,7 @@ PLANTED: Mapping[str, tuple[str, str]] = {
 @pytest.fixture(scope="module")
 def found() -> dict[tuple[str, str], Finding]:
     """Findings by the query of their example and by code."""
-    dataset = load(Settings.model_validate({}))
+    dataset = load(EvidenceSettings.model_validate({}))
     answers = MemoryAnswers.of_import(
         importer.read(
             (SAMPLE / "violations.csv",),
@@ -82,10 +82,12 @@ def found() -> dict[tuple[str, str], Finding]:
 
     def parsed(answer: Answer) -> Answer:
         assert isinstance(answer.reply, Reply)
-        return replace(answer, parsed=read_given(dataset, answer.task, answer.reply))
+        return replace(
+            answer, parsed=read_prediction(dataset, answer.task, answer.reply)
+        )
 
     held = tuple(tuple(map(parsed, family)) for family in answers.held)
-    sheet = given_sheet(dataset, replace(answers, held=held))
+    sheet = sheet_of_import(dataset, replace(answers, held=held))
     findings = (*sheet.findings, *check(sheet, dataset.settings, {}))
     return {(each.example.partition(":")[0], each.code): each for each in findings}
 

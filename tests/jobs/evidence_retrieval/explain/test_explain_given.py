@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jobs.evidence_retrieval.explain import explain
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -26,7 +26,7 @@ from tests.jobs.evidence_retrieval.given_files import (
 def page(folder: Path, rows: Rows, *items: str, **own: object) -> str:
     """Of an import of *rows* with a ranking of each pool."""
     file = write_jsonl(folder / "r.jsonl", ranked(rows))
-    settings = Settings.model_validate({"rankings": [str(file)], **own})
+    settings = EvidenceSettings.model_validate({"rankings": [str(file)], **own})
     found = read(write_csv(folder / "l.csv", rows), settings=settings)
     return explain(load(settings), MemoryAnswers.of_import(found), items)
 
@@ -94,7 +94,7 @@ def test_the_run_s_own_sentences_and_criteria_fill_the_page(tmp_path: Path) -> N
 
 
 def test_a_file_without_lists_says_that_no_sentences_are_named(realdata: Path) -> None:
-    settings = Settings(allow_ragged=True)
+    settings = EvidenceSettings(allow_ragged=True)
     found = read(realdata / SAMPLE, settings=settings)
     answers = MemoryAnswers.of_import(found)
     shown = explain(load(settings), answers, ("post_001/A.1", "post_001"))

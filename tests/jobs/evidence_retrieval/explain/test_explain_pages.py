@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset, Gold, Post, Sentence
+from jobs.evidence_retrieval.data import (
+    Criterion,
+    EvidenceDataset,
+    Gold,
+    PoolSentence,
+    Post,
+)
 from jobs.evidence_retrieval.explain import explain
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.text import (
     WIDTH,
     TextColumn,
@@ -34,17 +40,18 @@ WIDE = "長い" * 50
 HOSTILE = f"\x1b[2J\nreplies\n  \u202egate\u2066 {WIDE}\u0301\ufe0f 👩\u200d🚀"
 
 
-def hostile() -> Dataset:
+def hostile() -> EvidenceDataset:
     """Everything that comes from files is hostile but for the tail that tells it."""
     post = Post(
         id=f"p{HOSTILE}",
         sentences=tuple(
-            Sentence(sid=n, uid=f"{n}{HOSTILE}", text=f"{n}{HOSTILE}") for n in range(3)
+            PoolSentence(sid=n, uid=f"{n}{HOSTILE}", text=f"{n}{HOSTILE}")
+            for n in range(3)
         ),
     )
     criterion = Criterion(id=f"c{HOSTILE}", text=f"t{HOSTILE}", name=f"n{HOSTILE}")
-    return Dataset(
-        settings=Settings(),
+    return EvidenceDataset(
+        settings=EvidenceSettings(),
         posts=(post,),
         criteria=(criterion,),
         gold=Gold(

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.asking import request as asking
-from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.explain import explain
-from jobs.evidence_retrieval.gating.stored import decode
-from jobs.evidence_retrieval.inputs.load import SAMPLE, load, with_sample
+from jobs.evidence_retrieval.inputs import SAMPLE, load, with_sample
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.predictions.gate import decode
+from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics.selective import STATES
 from jobs.testing import MemoryAnswers
 from runner.clients.wire_shared import skeleton
@@ -53,7 +53,7 @@ def parts(page: str) -> dict[str, list[str]]:
     return found
 
 
-def recorded(sample: Dataset) -> MemoryAnswers:
+def recorded(sample: EvidenceDataset) -> MemoryAnswers:
     """The sample's recorded model."""
     lines = (SAMPLE / "replies" / "rowan-8b.jsonl").read_text("utf-8").splitlines()
     replies: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -73,23 +73,23 @@ def recorded(sample: Dataset) -> MemoryAnswers:
 
 
 @pytest.fixture(scope="module")
-def sample() -> Dataset:
-    return load(with_sample(Settings.model_validate({})))
+def sample() -> EvidenceDataset:
+    return load(with_sample(EvidenceSettings.model_validate({})))
 
 
 @pytest.fixture(scope="module")
-def world() -> Dataset:
+def world() -> EvidenceDataset:
     return dataset()
 
 
 @pytest.fixture(scope="module")
-def run(world: Dataset) -> MemoryAnswers:
+def run(world: EvidenceDataset) -> MemoryAnswers:
     return answers(world)
 
 
 @pytest.mark.parametrize("place", [0, 4, 31, 77, 119])
 def test_gate_and_k_are_those_of_the_predictions(
-    world: Dataset, run: MemoryAnswers, place: int
+    world: EvidenceDataset, run: MemoryAnswers, place: int
 ) -> None:
     sheet = predict(world, run)
     shown = parts(explain(world, run, (sheet.queries.key(place),)))
@@ -158,7 +158,7 @@ def test_constants_that_a_fold_chose_are_told_and_places_are_by_them() -> None:
 
 
 def test_sentences_stand_in_document_order_with_gold_score_and_place(
-    sample: Dataset,
+    sample: EvidenceDataset,
 ) -> None:
     page = explain(sample, recorded(sample), ("post_01/A.1",))
     lines = parts(page)["sentences"]
@@ -219,7 +219,7 @@ def test_a_post_without_sentences_has_a_page() -> None:
     assert "    skip    no_sentences" in told["replies"]
 
 
-def test_before_any_run_the_very_prompt_is_shown(sample: Dataset) -> None:
+def test_before_any_run_the_very_prompt_is_shown(sample: EvidenceDataset) -> None:
     page = explain(sample, None, ("post_13/A.2",))
     told = parts(page)
     assert told[""][0] == "post_13/A.2  before any run"
@@ -262,14 +262,16 @@ def test_before_any_run_every_planned_task_is_told() -> None:
         ("post_10/A.2", "    noted   relevance_clipped 1, unknown_sentence 2"),
     ],
 )
-def test_a_reply_says_how_it_was_read(sample: Dataset, key: str, line: str) -> None:
+def test_a_reply_says_how_it_was_read(
+    sample: EvidenceDataset, key: str, line: str
+) -> None:
     told = parts(explain(sample, recorded(sample), (key,)))
     assert line in told["replies"]
     unread = "failed" in line
     assert unread == any("nothing of assess" in note for note in told["sentences"])
 
 
-def test_errors_and_open_tasks_are_told(world: Dataset) -> None:
+def test_errors_and_open_tasks_are_told(world: EvidenceDataset) -> None:
     def say(task: Task) -> AnyReply | None:
         return None if task.key == "p003/A.1" else Sayings(world=world)(task)
 
@@ -322,7 +324,7 @@ def test_windows_of_a_rerank_name_sentences_of_the_post() -> None:
 
 
 def test_the_hash_is_that_of_the_request_as_the_log_has_it(
-    world: Dataset, run: MemoryAnswers
+    world: EvidenceDataset, run: MemoryAnswers
 ) -> None:
     (family,) = (f for f in run.held if f[0].task.key == "p003/A.1")
     digest = skeleton(asking.request(world, family[0].task), "m").sha256
@@ -348,7 +350,7 @@ def test_an_answer_whose_item_the_data_lost_is_told_as_such() -> None:
     assert "    failed  unknown_query" in told
 
 
-def test_a_post_is_told_in_a_line_a_query(sample: Dataset) -> None:
+def test_a_post_is_told_in_a_line_a_query(sample: EvidenceDataset) -> None:
     made = recorded(sample)
     page = explain(sample, made, ("post_01",))
     lines = page.rstrip("\n").split("\n")
@@ -364,7 +366,9 @@ def test_a_post_is_told_in_a_line_a_query(sample: Dataset) -> None:
     )
 
 
-def test_a_gate_that_was_given_is_named(world: Dataset, run: MemoryAnswers) -> None:
+def test_a_gate_that_was_given_is_named(
+    world: EvidenceDataset, run: MemoryAnswers
+) -> None:
     settings = world.settings.model_copy(update={"final_gate": True})
     stored = decode(predict(replace(world, settings=settings), run).final_gates)
     page = explain(replace(world, gates=stored), run, ("p003/A.1",))

@@ -7,11 +7,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from jobs.evidence_retrieval.gating.calibrator import as_json, fit_calibrator, from_json
-from jobs.evidence_retrieval.gating.classifier import (
+from jobs.evidence_retrieval.predictions.classifier import (
     CannotFitError,
+    as_json,
     choose_c,
+    fit_calibrator,
     fit_classifier,
+    from_json,
     out_of_fold,
 )
 from jobs.metrics import auprc

@@ -7,18 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.gating.deep_checks import deep_checks
-from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
-from jobs.evidence_retrieval.gating.nested import (
+from jobs.evidence_retrieval.inputs import assign_folds
+from jobs.evidence_retrieval.leakage_experiments import deep_checks
+from jobs.evidence_retrieval.predictions.classifier import Split
+from jobs.evidence_retrieval.predictions.gate import (
+    FeatureRows,
+    GateSpec,
+    ThresholdTargets,
+)
+from jobs.evidence_retrieval.predictions.nested import (
+    FoldAssignment,
     FoldResult,
-    Folds,
     Nested,
     fit_fold,
     nested,
 )
-from jobs.evidence_retrieval.gating.splits import Split
-from jobs.evidence_retrieval.gating.thresholds import Targets
-from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.metrics.columns import Ints
 
 SPEC = GateSpec(
@@ -26,44 +29,54 @@ SPEC = GateSpec(
     calibration="none",
     c_grid=(),
     calibrate_on="out_of_fold",
-    targets=Targets(sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"),
+    targets=ThresholdTargets(
+        sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"
+    ),
     edge="lt",
 )
 
 
 @pytest.fixture(name="parts")
-def _parts() -> tuple[Rows, Ints, Folds]:
+def _parts() -> tuple[FeatureRows, Ints, FoldAssignment]:
     chance = np.random.default_rng(4)
     names = [f"p{number:03}" for number in range(30)]
     y = (chance.random(120) < 0.4).astype(np.int64)
     values = chance.normal(size=(120, 2)) + y[:, None]
     of = assign_folds(names, 3, 1)
-    rows = Rows(
+    rows = FeatureRows(
         names=("a", "b"),
         values=values,
         stated=1 / (1 + np.exp(-values[:, 0])),
         posts=tuple(name for name in names for _ in range(4)),
     )
-    return rows, y, Folds(names=("0", "1", "2"), of=of, seed=1, tune_fraction=0.3)
+    return (
+        rows,
+        y,
+        FoldAssignment(names=("0", "1", "2"), of=of, seed=1, tune_fraction=0.3),
+    )
 
 
-def codes(parts: tuple[Rows, Ints, Folds], **kwargs: object) -> set[str]:
+def codes(
+    parts: tuple[FeatureRows, Ints, FoldAssignment], **kwargs: object
+) -> set[str]:
     rows, y, folds = parts
     found = deep_checks("m", SPEC, rows, y, folds, **kwargs)  # type: ignore[arg-type]
     return {finding.code for finding in found}
 
 
-def test_an_honest_gate_passes(parts: tuple[Rows, Ints, Folds]) -> None:
+def test_an_honest_gate_passes(parts: tuple[FeatureRows, Ints, FoldAssignment]) -> None:
     assert codes(parts) == set()
 
 
 def test_learning_from_test_posts_shows_in_all_three(
-    parts: tuple[Rows, Ints, Folds],
+    parts: tuple[FeatureRows, Ints, FoldAssignment],
 ) -> None:
-    def cheat(spec: GateSpec, rows: Rows, y: Ints, own: Split) -> FoldResult:
+    def cheat(spec: GateSpec, rows: FeatureRows, y: Ints, own: Split) -> FoldResult:
         return fit_fold(spec, rows, y, replace(own, fit=(*own.fit, *own.test)))
 
-    def knows(spec: GateSpec, rows: Rows, y: Ints, folds: Folds) -> Nested:
+    def knows(
+        spec: GateSpec, rows: FeatureRows, y: Ints, folds: FoldAssignment
+    ) -> Nested:
         return replace(nested(spec, rows, y, folds), probability=y.astype(float))
 
     assert codes(parts, fit_one=cheat, fit_all=knows) == {

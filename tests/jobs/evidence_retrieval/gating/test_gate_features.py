@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.gating.features import (
+from jobs.evidence_retrieval.predictions.classifier import (
     FARTHEST,
     SHAPE,
     Features,

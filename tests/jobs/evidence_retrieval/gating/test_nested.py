@@ -8,18 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.gating.gate import GateSpec, Rows
-from jobs.evidence_retrieval.gating.nested import (
-    Folds,
+from jobs.evidence_retrieval.inputs import assign_folds
+from jobs.evidence_retrieval.predictions.gate import (
+    FeatureRows,
+    GateSpec,
+    ThresholdTargets,
+    gate_json,
+)
+from jobs.evidence_retrieval.predictions.nested import (
+    FoldAssignment,
     Nested,
     fit_fold,
     nested,
     rows_of,
     splits,
 )
-from jobs.evidence_retrieval.gating.stored import gate_json
-from jobs.evidence_retrieval.gating.thresholds import Targets
-from jobs.evidence_retrieval.inputs.folds import assign_folds
 from jobs.evidence_retrieval.queries import UNKNOWN
 from jobs.metrics.columns import Ints
 
@@ -28,28 +31,30 @@ SPEC = GateSpec(
     calibration="isotonic",
     c_grid=(),
     calibrate_on="out_of_fold",
-    targets=Targets(sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"),
+    targets=ThresholdTargets(
+        sensitivity=0.95, precision=0.7, min_alerts=3, bound="point"
+    ),
     edge="lt",
 )
 
 
 def world(
     posts: int = 40, queries: int = 4, n_folds: int = 5
-) -> tuple[Rows, Ints, Folds]:
+) -> tuple[FeatureRows, Ints, FoldAssignment]:
     chance = np.random.default_rng(11)
     n = posts * queries
     y = (chance.random(n) < 0.35).astype(np.int64)
     values = chance.normal(size=(n, 3)) + 1.2 * y[:, None] * [1.0, 0.5, 0.0]
     names = [f"p{number:03}" for number in range(posts)]
     of = assign_folds(names, n_folds, 5)
-    rows = Rows(
+    rows = FeatureRows(
         names=("a", "b", "c"),
         values=values,
         stated=1 / (1 + np.exp(-values[:, 0])),
         posts=tuple(name for name in names for _ in range(queries)),
     )
     named = tuple(sorted(set(of.values())))
-    return rows, y, Folds(names=named, of=of, seed=20260118, tune_fraction=0.3)
+    return rows, y, FoldAssignment(names=named, of=of, seed=20260118, tune_fraction=0.3)
 
 
 def said(found: Nested) -> tuple[bytes, ...]:

@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.gating.splits import INNER_FOLDS, inner_folds, split
+from jobs.evidence_retrieval.predictions.classifier import (
+    INNER_FOLDS,
+    inner_folds,
+    split,
+)
 
 POSTS = [f"p{number}" for number in range(10)]
 FOLDS = {post: str(number % 5) for number, post in enumerate(POSTS)}

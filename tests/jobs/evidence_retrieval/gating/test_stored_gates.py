@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.gating.classifier import Classifier
-from jobs.evidence_retrieval.gating.gate import FittedGate
-from jobs.evidence_retrieval.gating.stored import StoredGate, decode, encode
-from jobs.evidence_retrieval.gating.thresholds import Thresholds
-from jobs.evidence_retrieval.inputs.load import inputs, load
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import inputs, load
+from jobs.evidence_retrieval.predictions.classifier import Classifier
+from jobs.evidence_retrieval.predictions.gate import (
+    FittedGate,
+    GateThresholds,
+    StoredGate,
+    decode,
+    encode,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.metrics import Platt
 from runner.errors import DatasetError
 
@@ -27,7 +31,7 @@ GATE = FittedGate(
         c=1.0,
     ),
     calibrator=Platt(slope=1.1, intercept=0.2),
-    thresholds=Thresholds(tau_neg=0.05, tau_pos=math.inf, has_positive=True),
+    thresholds=GateThresholds(tau_neg=0.05, tau_pos=math.inf, has_positive=True),
 )
 STORED = StoredGate(model="m", config="full", gate=GATE, posts=("p1", "p2"))
 
@@ -51,7 +55,7 @@ def test_loading_reads_the_file_of_apply_gate_and_names_it_where_it_is_none(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "gate_final.json"
-    settings = Settings(apply_gate=path)
+    settings = EvidenceSettings(apply_gate=path)
     with pytest.raises(DatasetError, match="check the path"):
         load(settings)
     path.write_text("{}")

@@ -9,13 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.gating.thresholds import Targets, reached, thresholds
+from jobs.evidence_retrieval.predictions.gate import (
+    ThresholdTargets,
+    reached,
+    thresholds,
+)
 from jobs.metrics import assign, wilson
 
-POINT = Targets(sensitivity=0.9, precision=0.8, min_alerts=2, bound="point")
+POINT = ThresholdTargets(sensitivity=0.9, precision=0.8, min_alerts=2, bound="point")
 
 
-def plain(y: list[int], p: list[float], targets: Targets) -> tuple[float, float]:
+def plain(
+    y: list[int], p: list[float], targets: ThresholdTargets
+) -> tuple[float, float]:
     """The same rule, candidate by candidate."""
 
     def reaches(k: int, n: int, least: float) -> bool:
@@ -62,7 +68,7 @@ def test_thresholds_are_those_of_the_rule(
     fewest: int,
     bound: str,
 ) -> None:
-    targets = Targets(
+    targets = ThresholdTargets(
         sensitivity=sensitivity,
         precision=precision,
         min_alerts=fewest,
@@ -80,7 +86,9 @@ def test_thresholds_are_those_of_the_rule(
 
 def test_without_enough_alerts_nobody_is_pos() -> None:
     y, p = np.array([True, True, False]), np.array([0.9, 0.8, 0.1])
-    targets = Targets(sensitivity=1.0, precision=0.9, min_alerts=10, bound="point")
+    targets = ThresholdTargets(
+        sensitivity=1.0, precision=0.9, min_alerts=10, bound="point"
+    )
     found = thresholds(y, p, targets)
     assert (found.tau_neg, found.tau_pos) == (0.8, math.inf)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.queries import SCORED, UNJUDGED, UNKNOWN, UNSCORED
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -191,7 +191,7 @@ def test_sentence_file_says_whose_a_sentence_is_whatever_its_id(
     columns = [name for name in CLEAN[0] if name != "n_candidates"]
     sheet = imported(write_csv(tmp_path / "l.csv", rows, columns), sentences=sentences)
     assert sheet.queries.pool.tolist() == [1, 1, 2, 2]
-    settings = Settings(sentences=sentences)
+    settings = EvidenceSettings(sentences=sentences)
     with pytest.raises(DatasetError, match=r"'p_1_0', no sentence of p_1 in --sent"):
         read(write_csv(tmp_path / "l.csv", CLEAN), settings=settings)
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.importing.given import (
-    Given,
-    Truth,
-    decode_given,
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.imported import (
+    ImportedPrediction,
+    QueryTruth,
+    decode_prediction,
     decode_truth,
     encode,
-    read_given,
-    united,
+    merge_answers,
+    read_prediction,
 )
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.job import Task
 from runner.messages import ParseFailure, Reply
 from runner.scorecard import Finding
@@ -29,14 +29,14 @@ names = st.text(max_size=5)
 optional_shares = st.none() | shares
 
 truths = st.builds(
-    Truth,
+    QueryTruth,
     gold=st.none() | uids,
     y=st.sampled_from([None, 0, 1]),
     fold=st.none() | st.sampled_from(["", "0", "NA", "007"]),
     pool=st.none() | st.integers(0, 300),
 )
 predictions = st.builds(
-    Given,
+    ImportedPrediction,
     lists=st.dictionaries(names, uids, max_size=2),
     probs=st.dictionaries(names, shares, max_size=2),
     score=st.none() | st.floats(allow_nan=False, allow_infinity=False),
@@ -48,45 +48,49 @@ predictions = st.builds(
 )
 
 TASK = Task(number=1, stage="given", key="p/A.1", model="m", replicate=1)
-DATASET = Dataset(settings=Settings())
+DATASET = EvidenceDataset(settings=EvidenceSettings())
 
 
 @given(truths)
-def test_truth_is_read_as_it_was_written(truth: Truth) -> None:
+def test_truth_is_read_as_it_was_written(truth: QueryTruth) -> None:
     assert decode_truth(encode(truth)) == truth
 
 
 @given(predictions)
-def test_prediction_is_read_as_it_was_written(said: Given) -> None:
-    assert read_given(DATASET, TASK, Reply(text=encode(said))) == said
+def test_prediction_is_read_as_it_was_written(said: ImportedPrediction) -> None:
+    assert read_prediction(DATASET, TASK, Reply(text=encode(said))) == said
 
 
 def test_threshold_that_nobody_reaches_is_written_inf_and_read_back() -> None:
-    text = encode(Given(tau_neg=0.0, tau_pos=math.inf))
+    text = encode(ImportedPrediction(tau_neg=0.0, tau_pos=math.inf))
     assert text == '{"tau_neg":0.0,"tau_pos":"inf"}'
-    assert decode_given(text).tau_pos == math.inf
+    assert decode_prediction(text).tau_pos == math.inf
 
 
 def test_what_is_noticed_of_the_files_travels_with_a_query() -> None:
     finding = Finding(code="c", severity="warn", where="f", message="m", n=3)
-    assert decode_truth(encode(Truth(noticed=(finding,)))).noticed == (finding,)
+    assert decode_truth(encode(QueryTruth(noticed=(finding,)))).noticed == (finding,)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[1]", '{"probs": 1}', "{"])
 def test_any_other_reply_is_a_failure_and_no_error(text: str) -> None:
-    read = read_given(DATASET, TASK, Reply(text=text))
+    read = read_prediction(DATASET, TASK, Reply(text=text))
     assert read == ParseFailure(reason="no_prediction")
 
 
 @given(predictions, predictions)
 def test_united_says_all_that_one_of_two_says_and_the_first_counts(
-    one: Given, other: Given
+    one: ImportedPrediction, other: ImportedPrediction
 ) -> None:
-    both = united(one, other)
+    both = merge_answers(one, other)
     assert both.k == (other.k if one.k is None else one.k)
     assert both.lists == {**other.lists, **one.lists}
-    assert united(one, Given()) == united(Given(), one) == one
+    assert (
+        merge_answers(one, ImportedPrediction())
+        == merge_answers(ImportedPrediction(), one)
+        == one
+    )
 
 
 def test_gold_that_is_known_to_be_empty_is_not_filled_in() -> None:
-    assert united(Truth(gold=()), Truth(gold=("p_1",))).gold == ()
+    assert merge_answers(QueryTruth(gold=()), QueryTruth(gold=("p_1",))).gold == ()

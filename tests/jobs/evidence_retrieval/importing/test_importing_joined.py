@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.importing.sheet import given_sheet
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.given_files import (
@@ -128,7 +128,7 @@ def test_probabilities_and_rankings_of_one_named_model_are_one_answer(
     rows = write_csv(tmp_path / "l.csv", CLEAN)
     lists = write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN))
     values = {"per_query": rows, "rankings": (f"{model or 'imported'}={lists}",)}
-    answers = read(settings=Settings.model_validate(values), model=model)
+    answers = read(settings=EvidenceSettings.model_validate(values), model=model)
     keys = [(answer.model, answer.spec.key) for answer in answers]
     assert len(keys) == len(set(keys)) == len(CLEAN)
     (said,) = imported(model=model, **values).predictions
@@ -162,7 +162,7 @@ def test_two_answers_that_an_earlier_import_wrote_are_read_as_one(
     rows = read(write_csv(tmp_path / "l.csv", CLEAN))
     lists = read(write_jsonl(tmp_path / "r.jsonl", ranked(CLEAN)))
     stored = MemoryAnswers.of_import([*rows, *lists])
-    sheet = given_sheet(load(Settings()), stored)
+    sheet = sheet_of_import(load(EvidenceSettings()), stored)
     assert sheet.predictions[0].prob is not None
     assert [(f.code, f.n) for f in sheet.findings] == [("answers_joined", 4)]
 
@@ -242,10 +242,10 @@ def test_a_rate_of_nothing_that_a_setting_makes_zero_is_no_error(
     rows = [{**row, **(none if row["fold_id"] else {})} for row in CLEAN]
     path = write_csv(tmp_path / "l.csv", rows)
     for value in (None, 0.0):
-        settings = Settings(boot_b=0, k_values=(1, 3), zero_division=value)
+        settings = EvidenceSettings(boot_b=0, k_values=(1, 3), zero_division=value)
         dataset = load(settings)
         answers = MemoryAnswers.of_import(read(path, settings=settings))
-        card = score(dataset, given_sheet(dataset, answers))
+        card = score(dataset, sheet_of_import(dataset, answers))
         (metrics,) = card.models.values()
         found = {own.path: own.value for own in metrics}
         assert found["fold.1.at_tau.sensitivity"] == value

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.queries import Predictions, Sheet
-from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.queries import EvidenceSheet, Predictions
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.testing import artifact_texts, table_rows
 from tests.jobs.evidence_retrieval.given_files import (
     CLEAN,
@@ -23,7 +23,7 @@ from tests.jobs.evidence_retrieval.given_files import (
 
 
 @pytest.fixture
-def first(tmp_path: Path) -> Sheet:
+def first(tmp_path: Path) -> EvidenceSheet:
     """Clean predictions with an unjudged and an unscored query."""
     rows = [dict(row) for row in CLEAN]
     rows[1] |= {"has_evidence_gold": "", "gold_sent_uids": ""}
@@ -33,9 +33,9 @@ def first(tmp_path: Path) -> Sheet:
 
 
 @pytest.fixture
-def files(tmp_path: Path, first: Sheet) -> dict[str, Path]:
+def files(tmp_path: Path, first: EvidenceSheet) -> dict[str, Path]:
     """What its scoring writes."""
-    card = score(load(Settings(boot_b=0)), first)
+    card = score(load(EvidenceSettings(boot_b=0)), first)
     folder = tmp_path / "scores"
     folder.mkdir()
     paths = {name: folder / name for name in ("qrels.txt", "rankings.jsonl")}
@@ -60,7 +60,7 @@ def same_lists(one: Predictions, other: Predictions) -> bool:
 
 
 def test_predictions_and_rankings_come_back(
-    first: Sheet, files: dict[str, Path]
+    first: EvidenceSheet, files: dict[str, Path]
 ) -> None:
     again = imported(files["per_query"], files["rankings.jsonl"])
     (one,), (other,) = first.predictions, again.predictions
@@ -73,7 +73,9 @@ def test_predictions_and_rankings_come_back(
     assert again.findings == ()
 
 
-def test_lists_come_back_in_both_forms(first: Sheet, files: dict[str, Path]) -> None:
+def test_lists_come_back_in_both_forms(
+    first: EvidenceSheet, files: dict[str, Path]
+) -> None:
     (one,) = first.predictions
     for again in (
         imported(files["per_query_lists"]),

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.configs import first_stages, read_configs
-from jobs.evidence_retrieval.pipeline import STANDARD, Config
+from jobs.evidence_retrieval.pipeline import (
+    STANDARD,
+    Config,
+    first_stages,
+    read_configs,
+)
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.input_files import files
 

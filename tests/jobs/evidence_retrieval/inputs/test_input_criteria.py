@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.dataset import Criterion
-from jobs.evidence_retrieval.inputs.criteria import natural_order
-from jobs.evidence_retrieval.inputs.load import load
+from jobs.evidence_retrieval.data import Criterion
+from jobs.evidence_retrieval.inputs import load, natural_order
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.input_files import files
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.inputs.folds import FoldSize, assign_folds, fold_sizes
-from jobs.evidence_retrieval.inputs.load import load
+from jobs.evidence_retrieval.inputs import FoldSize, assign_folds, fold_sizes, load
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.input_files import CRITERIA, POSTS, files
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.dataset import Gold
-from jobs.evidence_retrieval.inputs.judgements import owner_by_prefix
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.data import Gold
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.posts import owner_by_prefix
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.errors import DatasetError
 from runner.scorecard import Finding
 from tests.jobs.evidence_retrieval.input_files import CRITERIA, POSTS, files, sentences
@@ -21,7 +21,7 @@ POOLS = sentences(
 FOLDS = "post_id,fold_id\np1,x\np2,y\n"
 
 
-def settings_of(folder: Path, gold: str, **others: str) -> Settings:
+def settings_of(folder: Path, gold: str, **others: str) -> EvidenceSettings:
     others = {"posts": POSTS, "criteria": CRITERIA, "folds": FOLDS} | others
     return files(folder, gold=gold, **{k: v for k, v in others.items() if v})
 

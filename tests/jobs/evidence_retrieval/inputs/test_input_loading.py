@@ -6,15 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import (
-    SAMPLE,
-    inputs,
-    load,
-    require,
-    with_sample,
-)
+from jobs.evidence_retrieval.inputs import SAMPLE, inputs, load, require, with_sample
 from jobs.evidence_retrieval.pipeline import STANDARD
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.evidence_retrieval.input_files import CRITERIA, POSTS, files, sentences
 
@@ -47,7 +41,7 @@ def test_a_run_needs_posts_and_criteria(
 
 
 def test_an_imported_run_may_name_nothing_at_all() -> None:
-    dataset = load(Settings.model_validate({}))
+    dataset = load(EvidenceSettings.model_validate({}))
     assert (dataset.posts, dataset.criteria, dataset.configs) == ((), (), STANDARD)
     assert inputs(dataset.settings) == ()
 

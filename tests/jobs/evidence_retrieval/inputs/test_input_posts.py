@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import load
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import load
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.errors import DatasetError
 from tests.jobs.evidence_retrieval.input_files import POSTS, files, sentences
 
@@ -21,11 +21,11 @@ POOLS = sentences(
 )
 
 
-def pools(settings: Settings) -> dict[str, list[str]]:
+def pools(settings: EvidenceSettings) -> dict[str, list[str]]:
     return {post.id: [s.uid for s in post.sentences] for post in load(settings).posts}
 
 
-def codes(settings: Settings) -> dict[str, int]:
+def codes(settings: EvidenceSettings) -> dict[str, int]:
     return {finding.code: finding.n for finding in load(settings).findings}
 
 

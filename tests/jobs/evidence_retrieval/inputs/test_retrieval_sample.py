@@ -8,11 +8,10 @@ from collections import Counter
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.folds import fold_sizes
-from jobs.evidence_retrieval.inputs.load import SAMPLE, load, with_sample
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import SAMPLE, fold_sizes, load, with_sample
+from jobs.evidence_retrieval.settings import EvidenceSettings
 
-DATA = load(with_sample(Settings.model_validate({})))
+DATA = load(with_sample(EvidenceSettings.model_validate({})))
 TEXTS = {s.uid: s.text for post in DATA.posts for s in post.sentences}
 COMMON = ("A.1", "A.2", "A.3")
 

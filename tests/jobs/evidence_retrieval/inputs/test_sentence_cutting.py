@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.inputs.posts import cut
-from jobs.evidence_retrieval.inputs.sentences import spans
+from jobs.evidence_retrieval.posts import cut, spans
 
 LIKELY = st.text(st.sampled_from("aB1 .!?\n\r\"'”»é\u2028\u00a0(x"), max_size=40)
 

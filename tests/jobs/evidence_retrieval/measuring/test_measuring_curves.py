@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.measuring.block import Block, block_of
-from jobs.evidence_retrieval.measuring.curves import (
+from jobs.evidence_retrieval.curve_figures import (
     bins,
     k_by_state,
     risk,
     separation,
     states_by_fold,
 )
-from jobs.evidence_retrieval.measuring.drawing import Draws
+from jobs.evidence_retrieval.metrics.bootstrap import PostBootstrap
+from jobs.evidence_retrieval.metrics.judged import JudgedPredictions, block_of
 from tests.jobs.evidence_retrieval.sheets import full_sheet, settings, small_sheet
 
 CHOSEN = settings(boot_b=200)
 
 
 @pytest.fixture(scope="module")
-def block() -> Block:
+def block() -> JudgedPredictions:
     sheet = full_sheet(lists=False)
     return block_of(sheet.queries, sheet.predictions[0], CHOSEN)
 
 
-def test_the_curves_go_from_corner_to_corner_inside_their_band(block: Block) -> None:
-    found = separation(block, Draws(block.queries, CHOSEN))
+def test_the_curves_go_from_corner_to_corner_inside_their_band(
+    block: JudgedPredictions,
+) -> None:
+    found = separation(block, PostBootstrap(block.queries, CHOSEN))
     assert found is not None
     assert (found.fpr[0], found.tpr[0]) == (0.0, 0.0)
     assert (found.fpr[-1], found.tpr[-1]) == (1.0, 1.0)
@@ -44,7 +46,7 @@ def test_the_curves_go_from_corner_to_corner_inside_their_band(block: Block) -> 
     assert screening.tpr == pytest.approx(0.9883973894126178)
 
 
-def test_bins_and_counts_add_up_to_the_queries(block: Block) -> None:
+def test_bins_and_counts_add_up_to_the_queries(block: JudgedPredictions) -> None:
     counts = [1940, 1943, 1910, 2106, 2099, 2126, 2105, 172, 188, 181]
     assert [each.count for each in bins(block)] == counts
     by_state = k_by_state(block)
@@ -62,7 +64,7 @@ def test_bins_and_counts_add_up_to_the_queries(block: Block) -> None:
 def test_there_is_nothing_to_draw_without_probabilities() -> None:
     sheet = small_sheet([("p", "A.1"), ("p", "A.2")], y=[1, 0])
     block = block_of(sheet.queries, sheet.predictions[0], CHOSEN)
-    assert separation(block, Draws(sheet.queries, CHOSEN)) is None
+    assert separation(block, PostBootstrap(sheet.queries, CHOSEN)) is None
     assert bins(block) == ()
     assert risk(block) is None
     assert k_by_state(block) == {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from jobs.evidence_retrieval.measuring.results import Results, measured
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, measure_sheet
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import MODEL, full_sheet, settings
 
@@ -86,12 +86,12 @@ ENDS = {
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
-    return measured(full_sheet(second=True), settings())
+def results() -> EvidenceResults:
+    return measure_sheet(full_sheet(second=True), settings())
 
 
 @pytest.fixture(scope="module")
-def found(results: Results) -> Mapping[str, Metric]:
+def found(results: EvidenceResults) -> Mapping[str, Metric]:
     return results.models[MODEL].by_path()
 
 
@@ -107,7 +107,7 @@ def test_every_known_interval_comes_out(found: Mapping[str, Metric], path: str) 
 
 
 def test_means_over_folds_stand_beside_the_pooled_value(
-    results: Results, found: Mapping[str, Metric]
+    results: EvidenceResults, found: Mapping[str, Metric]
 ) -> None:
     auroc = found["auroc"]
     assert auroc.mean == pytest.approx(0.8110869238877549, rel=0, abs=1e-12)
@@ -118,7 +118,9 @@ def test_means_over_folds_stand_beside_the_pooled_value(
 
 def test_published_cv_has_its_own_std_edges_and_states() -> None:
     found = (
-        measured(full_sheet(lists=False), settings(profile="published-cv", boot_b=99))
+        measure_sheet(
+            full_sheet(lists=False), settings(profile="published-cv", boot_b=99)
+        )
         .models[MODEL]
         .by_path()
     )
@@ -137,7 +139,7 @@ def test_published_cv_has_its_own_std_edges_and_states() -> None:
     assert "nearest" in found["tpr_at_fpr@0.05"].definition
 
 
-def test_two_models_are_compared_on_the_same_draws(results: Results) -> None:
+def test_two_models_are_compared_on_the_same_draws(results: EvidenceResults) -> None:
     gaps = {gap.metric: gap for gap in results.gaps}
     auroc, accuracy = gaps["auroc"], gaps["at_tau.accuracy"]
     assert auroc.interval is not None
@@ -151,7 +153,7 @@ def test_two_models_are_compared_on_the_same_draws(results: Results) -> None:
     assert (auroc.test, auroc.verdict) == ("DeLong by post", "better")
 
 
-def test_criteria_add_up_to_the_whole(results: Results) -> None:
+def test_criteria_add_up_to_the_whole(results: EvidenceResults) -> None:
     own = results.models[MODEL].criteria
     assert list(own) == [f"A.{c}" for c in range(1, 11)]
     counts = [

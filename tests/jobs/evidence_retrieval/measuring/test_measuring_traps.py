@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.measuring.block import block_of
-from jobs.evidence_retrieval.measuring.results import measured
-from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, FoldGate, Sheet
-from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.metrics.judged import block_of
+from jobs.evidence_retrieval.metrics.results import measure_sheet
+from jobs.evidence_retrieval.queries import UNKNOWN, UNSCORED, EvidenceSheet, FoldGate
+from jobs.evidence_retrieval.score import score
 from jobs.metrics.selective import NEG, POS, UNCERTAIN, Edge
 from runner.scorecard import Metric
 from tests.jobs.evidence_retrieval.sheets import (
@@ -29,9 +29,11 @@ LISTS = [(f"{post}_0", f"{post}_1", f"{post}_2") for post, _ in KEYS]
 GOLD = [(f"{KEYS[i][0]}_1",) if y else () for i, y in enumerate(Y)]
 
 
-def by_path(sheet: Sheet, model: str = MODEL, **chosen: object) -> Mapping[str, Metric]:
+def by_path(
+    sheet: EvidenceSheet, model: str = MODEL, **chosen: object
+) -> Mapping[str, Metric]:
     chosen = {"boot_b": 50, **chosen}
-    return measured(sheet, settings(**chosen)).models[model].by_path()
+    return measure_sheet(sheet, settings(**chosen)).models[model].by_path()
 
 
 def test_a_positive_without_gold_or_hits_counts_0_in_every_mean() -> None:
@@ -129,13 +131,15 @@ def test_a_fold_whose_gate_could_not_be_fitted_is_left_out_of_the_gate() -> None
 
 
 def test_criteria_stand_in_natural_order_and_one_class_is_undefined() -> None:
-    results = measured(small_sheet(KEYS, y=Y, prob=P), settings(boot_b=20))
+    results = measure_sheet(small_sheet(KEYS, y=Y, prob=P), settings(boot_b=20))
     own = results.models[MODEL]
     assert list(own.criteria) == ["A.2", "A.10"]
     macro = {each.path: each for each in own.macro}
     assert macro["macro.auroc"].n_defined == 2
     y = [1, 0, 0, 0, 1, 0, 0, 0]
-    only = measured(small_sheet(KEYS, y=y, prob=P), settings(boot_b=20)).models[MODEL]
+    only = measure_sheet(small_sheet(KEYS, y=y, prob=P), settings(boot_b=20)).models[
+        MODEL
+    ]
     one_class = {each.path: each for each in only.criteria["A.10"]}
     assert one_class["criterion.A.10.auroc"].value is None
     assert {each.path: each for each in only.macro}["macro.auroc"].n_defined == 1
@@ -198,7 +202,7 @@ def test_models_are_compared_on_what_both_have_answered() -> None:
         [{"prob": P}, {"model": "other/m", "prob": part, "status": status}],
         y=Y,
     )
-    results = measured(sheet, settings(boot_b=50))
+    results = measure_sheet(sheet, settings(boot_b=50))
     gap = next(gap for gap in results.gaps if gap.metric == "auroc")
     assert (gap.n, gap.left_only, gap.right_only) == (6, 2, 0)
     assert gap.value == 0

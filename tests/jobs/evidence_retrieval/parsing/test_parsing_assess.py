@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.parsing.assess import parse_assess, parse_assessments
-from jobs.evidence_retrieval.parsing.values import Assessment, PostAssessment
+from jobs.evidence_retrieval.parsing import (
+    Assessment,
+    PostAssessment,
+    parse_assess,
+    parse_assessments,
+)
 from runner.messages import Reply
 from tests.jobs.evidence_retrieval.asked import reason
 

@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.parsing.endpoint import parse_scores
-from jobs.evidence_retrieval.parsing.rerank import parse_rerank
-from jobs.evidence_retrieval.parsing.values import EndpointScores, Ordering, PostVectors
-from jobs.evidence_retrieval.parsing.vectors import parse_vectors
+from jobs.evidence_retrieval.parsing import (
+    EndpointScores,
+    Ordering,
+    PostVectors,
+    parse_rerank,
+    parse_scores,
+    parse_vectors,
+)
 from runner.messages import RankedDocument, Ranking, Reply, Vectors
 from tests.jobs.evidence_retrieval.asked import reason
 

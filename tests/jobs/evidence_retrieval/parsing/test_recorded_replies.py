@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import SAMPLE, load, with_sample
-from jobs.evidence_retrieval.parsing.values import Assessment, Ordering, PostAssessment
-from jobs.evidence_retrieval.reading import STAGES
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.inputs import SAMPLE, load, with_sample
+from jobs.evidence_retrieval.parsing import Assessment, Ordering, PostAssessment
+from jobs.evidence_retrieval.plan import STAGES
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.clients.client import Call, ClientOptions
 from runner.clients.offline import open_recorded
 from runner.job import Task
@@ -25,8 +25,8 @@ from runner.messages import ChatRequest, ParseFailure, Reply
 MODEL = "rowan-8b"
 FILE = SAMPLE / "replies" / f"{MODEL}.jsonl"
 
-ONE = load(with_sample(Settings.model_validate({})))
-WHOLE = load(with_sample(Settings.model_validate({"batch": "post"})))
+ONE = load(with_sample(EvidenceSettings.model_validate({})))
+WHOLE = load(with_sample(EvidenceSettings.model_validate({"batch": "post"})))
 PARSE = {stage.name: stage.parse for stage in STAGES}
 
 FAILURES: Mapping[str, str] = {

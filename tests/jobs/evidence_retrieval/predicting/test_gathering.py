@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.gathering import gather
+from jobs.evidence_retrieval.predictions.outputs import gather
 from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.messages import AnyReply, Reply, Vectors

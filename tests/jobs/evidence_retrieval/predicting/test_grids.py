@@ -12,32 +12,31 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from jobs.evidence_retrieval.dataset import Dataset, Gold
+from jobs.evidence_retrieval.data import EvidenceDataset, Gold
 from jobs.evidence_retrieval.explain import explain
-from jobs.evidence_retrieval.explain.selection import selections
-from jobs.evidence_retrieval.explain.sentences import of_model
-from jobs.evidence_retrieval.gating.splits import Split, split
+from jobs.evidence_retrieval.explain_query import selections
+from jobs.evidence_retrieval.explain_stages import of_model
+from jobs.evidence_retrieval.leakage_experiments import Choose, choice_checks
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.predicting.choice_checks import Choose, choice_checks
-from jobs.evidence_retrieval.predicting.choosing import (
-    Candidate,
+from jobs.evidence_retrieval.predictions.classifier import Split, split
+from jobs.evidence_retrieval.predictions.columns import columns, folds_of, queries
+from jobs.evidence_retrieval.predictions.fold_gates import (
     FoldChoice,
     Grid,
+    GridCandidate,
     choose,
 )
-from jobs.evidence_retrieval.predicting.columns import columns
-from jobs.evidence_retrieval.predicting.gathering import gather
-from jobs.evidence_retrieval.predicting.grids import (
+from jobs.evidence_retrieval.predictions.outputs import gather
+from jobs.evidence_retrieval.predictions.rankings import (
     CONSTANTS,
     Constants,
     constants_of,
-    offered,
+    grid_constants,
+    ranking_chains,
 )
-from jobs.evidence_retrieval.predicting.questions import folds_of, queries
-from jobs.evidence_retrieval.predicting.steps import path
-from jobs.evidence_retrieval.queries import Queries, Sheet
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.queries import EvidenceSheet, Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
 
@@ -63,16 +62,16 @@ def grids(**settings: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(name="world", scope="module")
-def _world() -> Dataset:
+def _world() -> EvidenceDataset:
     return dataset(posts=40, configs=(UNGATED, FULL), **grids())
 
 
 @pytest.fixture(name="sheet", scope="module")
-def _sheet(world: Dataset) -> Sheet:
+def _sheet(world: EvidenceDataset) -> EvidenceSheet:
     return predict(world, answers(world))
 
 
-def keys_of(sheet: Sheet, fold: str) -> list[str]:
+def keys_of(sheet: EvidenceSheet, fold: str) -> list[str]:
     place = sheet.queries.folds.index(fold)
     return [
         sheet.queries.key(i)
@@ -81,22 +80,24 @@ def keys_of(sheet: Sheet, fold: str) -> list[str]:
 
 
 def test_a_grid_touches_only_configurations_with_its_stage() -> None:
-    settings = Settings(gamma_grid=(0.5, 0.6), damping_grid=(0.2,), rrf_k_grid=(1, 2))
-    assert offered(Config(name="c"), settings) == (CONSTANTS,)
-    assert offered(STANDARD[2], settings) == (Constants(damping=0.2),)
-    assert offered(STANDARD[3], settings) == (
+    settings = EvidenceSettings(
+        gamma_grid=(0.5, 0.6), damping_grid=(0.2,), rrf_k_grid=(1, 2)
+    )
+    assert grid_constants(Config(name="c"), settings) == (CONSTANTS,)
+    assert grid_constants(STANDARD[2], settings) == (Constants(damping=0.2),)
+    assert grid_constants(STANDARD[3], settings) == (
         Constants(damping=0.2, gamma=0.5),
         Constants(damping=0.2, gamma=0.6),
     )
-    assert [each.rrf_k for each in offered(FULL, settings)] == [1, 1, 2, 2]
-    assert offered(FULL, Settings()) == (CONSTANTS,)
+    assert [each.rrf_k for each in grid_constants(FULL, settings)] == [1, 1, 2, 2]
+    assert grid_constants(FULL, EvidenceSettings()) == (CONSTANTS,)
 
 
 def test_grids_of_one_value_replace_the_constants_and_choose_nothing() -> None:
     plain = dataset(posts=12, configs=(UNGATED,))
     stored = answers(plain)
 
-    def with_grids(**values: object) -> Sheet:
+    def with_grids(**values: object) -> EvidenceSheet:
         settings = plain.settings.model_copy(update=values)
         return predict(replace(plain, settings=settings), stored)
 
@@ -112,7 +113,7 @@ def test_grids_of_one_value_replace_the_constants_and_choose_nothing() -> None:
 
 
 def test_each_fold_goes_by_its_choice_as_if_that_had_been_set(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
     stored = answers(world)
     choices = set()
@@ -136,7 +137,9 @@ def test_each_fold_goes_by_its_choice_as_if_that_had_been_set(
     assert len(choices) > 2
 
 
-def test_the_best_mean_f1_of_the_tuning_queries_is_chosen(world: Dataset) -> None:
+def test_the_best_mean_f1_of_the_tuning_queries_is_chosen(
+    world: EvidenceDataset,
+) -> None:
     configs = (replace(UNGATED, graph="none"),)
     world = replace(world, configs=configs)
     stored = answers(world)
@@ -183,11 +186,13 @@ def test_the_best_mean_f1_of_the_tuning_queries_is_chosen(world: Dataset) -> Non
 
 
 @pytest.mark.parametrize("metric", ["evidence_recall", "evidence_precision", "ndcg@10"])
-def test_other_metrics_choose_too(world: Dataset, metric: str) -> None:
+def test_other_metrics_choose_too(world: EvidenceDataset, metric: str) -> None:
     update: dict[str, object] = {"grid_metric": metric}
     if metric == "ndcg@10":
         update["gamma_grid"] = ()
-    settings = Settings.model_validate({**world.settings.model_dump(), **update})
+    settings = EvidenceSettings.model_validate(
+        {**world.settings.model_dump(), **update}
+    )
     sheet = predict(replace(world, settings=settings), answers(world))
     chosen = [each.fitted["chosen_by"] for each in sheet.gates]
     assert chosen == [metric] * 10
@@ -196,7 +201,7 @@ def test_other_metrics_choose_too(world: Dataset, metric: str) -> None:
 
 @pytest.mark.parametrize("how", ["scrambled", "removed"])
 def test_other_test_gold_changes_no_byte_of_the_fold(
-    world: Dataset, sheet: Sheet, how: str
+    world: EvidenceDataset, sheet: EvidenceSheet, how: str
 ) -> None:
     stored = answers(world)
     gold = world.gold
@@ -221,7 +226,9 @@ def test_other_test_gold_changes_no_byte_of_the_fold(
         assert after.gates != sheet.gates
 
 
-def test_the_order_of_files_changes_no_choice(world: Dataset, sheet: Sheet) -> None:
+def test_the_order_of_files_changes_no_choice(
+    world: EvidenceDataset, sheet: EvidenceSheet
+) -> None:
     turned = replace(world, posts=world.posts[::-1], criteria=world.criteria[::-1])
     other = predict(turned, answers(world))
     assert fingerprint(other) == fingerprint(sheet)
@@ -244,32 +251,34 @@ def test_a_fold_without_a_tuning_positive_keeps_the_constants() -> None:
         f"m, ungated, fold {fold}" for fold in kept
     ]
     assert set(codes(sheet)) == {"grid_without_positive"}
-    plain = predict(replace(world, settings=Settings()), answers(world))
+    plain = predict(replace(world, settings=EvidenceSettings()), answers(world))
     for record in sheet.gates:
         keys = keys_of(sheet, record.fold)
         is_plain = fingerprint(sheet, keys) == fingerprint(plain, keys)
         assert is_plain == (record.fold in kept)
 
 
-def test_without_gold_the_constants_hold_and_it_is_said(world: Dataset) -> None:
+def test_without_gold_the_constants_hold_and_it_is_said(world: EvidenceDataset) -> None:
     blind = replace(world, gold=None)
     sheet = predict(blind, answers(world))
-    plain = predict(replace(blind, settings=Settings()), answers(world))
+    plain = predict(replace(blind, settings=EvidenceSettings()), answers(world))
     assert fingerprint(sheet) == fingerprint(plain)
     assert codes(sheet).count("grid_without_positive") == 2
     assert sheet.gates == ()
 
 
 def test_one_value_beside_a_grid_holds_where_the_grid_cannot_be_chosen_from(
-    world: Dataset,
+    world: EvidenceDataset,
 ) -> None:
-    settings = Settings(gamma_grid=GAMMAS, damping_grid=(0.9,))
+    settings = EvidenceSettings(gamma_grid=GAMMAS, damping_grid=(0.9,))
     sheet = predict(replace(world, gold=None, settings=settings), answers(world))
-    alone = replace(world, gold=None, settings=Settings(damping_grid=(0.9,)))
+    alone = replace(world, gold=None, settings=EvidenceSettings(damping_grid=(0.9,)))
     assert fingerprint(sheet) == fingerprint(predict(alone, answers(world)))
 
 
-def test_the_record_tells_what_a_query_went_by(world: Dataset, sheet: Sheet) -> None:
+def test_the_record_tells_what_a_query_went_by(
+    world: EvidenceDataset, sheet: EvidenceSheet
+) -> None:
     plain = Constants(rrf_k=60, damping=0.3, gamma=None)
     for config, record in product(world.configs, sheet.gates):
         if config.name != record.config:
@@ -281,7 +290,7 @@ def test_the_record_tells_what_a_query_went_by(world: Dataset, sheet: Sheet) -> 
 
 
 def test_a_page_about_a_query_shows_the_ranking_that_its_fold_chose(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
     record = next(
         each
@@ -317,25 +326,27 @@ def test_skip_empty_leaves_queries_without_a_k_out_of_the_metric() -> None:
     assert max(differences) > 0
 
 
-def checked(world: Dataset, chosen: Choose) -> set[str]:
+def checked(world: EvidenceDataset, chosen: Choose) -> set[str]:
     asked = queries(world)
     made = columns(
         world,
         gather(replace(world, gold=None), answers(world)),
         [
             chain
-            for own in offered(UNGATED, world.settings)
-            for chain in path(UNGATED, own)
+            for own in grid_constants(UNGATED, world.settings)
+            for chain in ranking_chains(UNGATED, own)
         ],
     )["m"]
     grid = Grid(
         config=UNGATED,
         settings=world.settings,
         candidates=[
-            Candidate(
-                constants=own, last=made.steps[path(UNGATED, own)[-1]], gated=None
+            GridCandidate(
+                constants=own,
+                last=made.steps[ranking_chains(UNGATED, own)[-1]],
+                gated=None,
             )
-            for own in offered(UNGATED, world.settings)
+            for own in grid_constants(UNGATED, world.settings)
         ],
     )
     assert world.gold is not None
@@ -348,7 +359,7 @@ def checked(world: Dataset, chosen: Choose) -> set[str]:
 
 
 def test_choosing_on_test_posts_is_caught_and_on_tuning_posts_is_not(
-    world: Dataset,
+    world: EvidenceDataset,
 ) -> None:
     def cheat(grid: Grid, asked: Queries, own: Split) -> FoldChoice:
         return replace(
@@ -376,13 +387,13 @@ def test_what_gates_have_to_say_is_said_once_for_those_that_share_one() -> None:
 
 def test_settings_that_contradict_grids_are_refused() -> None:
     with pytest.raises(ValidationError, match="which no K changes"):
-        Settings(gamma_grid=(0.5,), grid_metric="ndcg@10")
+        EvidenceSettings(gamma_grid=(0.5,), grid_metric="ndcg@10")
     with pytest.raises(ValidationError, match="goes with the constants"):
-        Settings(damping_grid=(0.5,), final_gate=True)
+        EvidenceSettings(damping_grid=(0.5,), final_gate=True)
     for wrong in (
         {"gamma_grid": (0.0,)},
         {"damping_grid": (1.0,)},
         {"rrf_k_grid": (0,)},
     ):
         with pytest.raises(ValidationError):
-            Settings.model_validate(wrong)
+            EvidenceSettings.model_validate(wrong)

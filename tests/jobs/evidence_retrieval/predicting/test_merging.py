@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.parsing.values import Assessment
-from jobs.evidence_retrieval.predicting.merging import merge, merged_order
-from jobs.evidence_retrieval.stages.fusion import RRF, reciprocal_ranks
+from jobs.evidence_retrieval.parsing import Assessment
+from jobs.evidence_retrieval.predictions.rankings import merge, merged_order
+from jobs.evidence_retrieval.predictions.stages import RRF, reciprocal_ranks
 from jobs.metrics import fuse_rrf
 
 LEXICAL = [0.0, 2.0, 1.0, 2.0]

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.dataset import Dataset, Gold
-from jobs.evidence_retrieval.gating.stored import decode
+from jobs.evidence_retrieval.data import EvidenceDataset, Gold
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Sheet
+from jobs.evidence_retrieval.predictions.gate import decode
+from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions
 from jobs.metrics import auroc
 from jobs.testing import MemoryAnswers
 from tests.jobs.evidence_retrieval.said import codes, fingerprint
@@ -24,7 +24,7 @@ from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset, post
 FULL = (STANDARD[-1],)
 
 
-def of(sheet: Sheet, config: str, model: str = "m") -> Predictions:
+def of(sheet: EvidenceSheet, config: str, model: str = "m") -> Predictions:
     (found,) = (
         each
         for each in sheet.predictions
@@ -297,7 +297,7 @@ def test_replicates_tell_how_far_they_differ() -> None:
     assert set(thrice.replicates.tolist()) == {3}
 
 
-def final(world: Dataset) -> str:
+def final(world: EvidenceDataset) -> str:
     settings = world.settings.model_copy(update={"final_gate": True})
     sheet = predict(replace(world, settings=settings), answers(world))
     return sheet.final_gates

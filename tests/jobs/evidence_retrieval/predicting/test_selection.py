@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.noticed import sweep_findings
-from jobs.evidence_retrieval.predicting.selection import selection
+from jobs.evidence_retrieval.predictions.sheet import sweep_findings
+from jobs.evidence_retrieval.predictions.stages import selection
 from jobs.evidence_retrieval.queries import Predictions
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.settings import EvidenceSettings
 
 LEVEL = [np.ones(11), np.ones(4), np.empty(0)]
 
 
 def test_what_is_fixed_is_named_by_its_number() -> None:
-    found = selection(Config(name="c", top=24), Settings(), LEVEL, None)
+    found = selection(Config(name="c", top=24), EvidenceSettings(), LEVEL, None)
     assert (found.rule, found.k.tolist()) == ("24", [24, 24, 24])
-    found = selection(Config(name="c", dynamic_k="fixed:7"), Settings(), LEVEL, None)
+    found = selection(
+        Config(name="c", dynamic_k="fixed:7"), EvidenceSettings(), LEVEL, None
+    )
     assert (found.rule, found.k.tolist(), dict(found.sweep)) == ("7", [7, 7, 7], {})
 
 
@@ -24,14 +26,14 @@ def test_the_mass_rule_goes_by_state_and_by_that_of_uncertain_without_one() -> N
     config = Config(name="c", dynamic_k="mass")
     scores = [np.ones(11)] * 4
     states = np.array([0, 1, 2, -1], dtype=np.int8)
-    found = selection(config, Settings(), scores, states)
+    found = selection(config, EvidenceSettings(), scores, states)
     assert (found.rule, found.k.tolist()) == ("K", [0, 8, 7, 8])
-    assert selection(config, Settings(), LEVEL, None).k.tolist() == [8, 3, 0]
+    assert selection(config, EvidenceSettings(), LEVEL, None).k.tolist() == [8, 3, 0]
 
 
 def test_a_sweep_replaces_gamma_and_keeps_the_bounds() -> None:
     config = Config(name="c", dynamic_k="mass")
-    settings = Settings(gammas=(0.95, 0.7), k_scale="raw")
+    settings = EvidenceSettings(gammas=(0.95, 0.7), k_scale="raw")
     falling = [np.arange(20) * -0.25]
     found = selection(config, settings, falling, None)
     assert {gamma: k.tolist() for gamma, k in found.sweep.items()} == {

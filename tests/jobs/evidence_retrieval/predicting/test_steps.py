@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.dataset import Criterion, Dataset
-from jobs.evidence_retrieval.parsing.values import Assessment
+from jobs.evidence_retrieval.candidates import shuffled
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset
+from jobs.evidence_retrieval.parsing import Assessment
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.outputs import (
-    Cosines,
-    Outputs,
-    SubjectOutputs,
+from jobs.evidence_retrieval.predictions.outputs import Cosines, Outputs, SubjectOutputs
+from jobs.evidence_retrieval.predictions.rankings import (
+    PostPool,
+    RankingStep,
+    RankingSteps,
+    gate_chain,
+    ranking_chains,
 )
-from jobs.evidence_retrieval.predicting.pool import Pool
-from jobs.evidence_retrieval.predicting.steps import Step, Steps, path, telling
-from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.stages.graph import spread, start
-from jobs.evidence_retrieval.stages.likeness import lexical_likeness
-from jobs.evidence_retrieval.stages.ordering import shuffled
+from jobs.evidence_retrieval.predictions.stages import lexical_likeness, spread, start
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from tests.jobs.evidence_retrieval.world import post
 
 TEXTS = ("cannot sleep at night", "i feel sad sad", "sleep is bad", "fine")
@@ -31,10 +31,10 @@ def steps(
     texts: tuple[str, ...] = TEXTS,
     cosines: Cosines | None = None,
     endpoint: tuple[float | None, ...] | None = None,
-) -> Steps:
+) -> RankingSteps:
     own = post("p", *texts)
-    world = Dataset(
-        settings=Settings(),
+    world = EvidenceDataset(
+        settings=EvidenceSettings(),
         posts=(own,),
         criteria=(Criterion(id="A", text="sleep sad"), Criterion(id="B", text="fine")),
     )
@@ -42,11 +42,11 @@ def steps(
     outputs = Outputs(
         subjects={"m": subject}, endpoint={} if endpoint is None else {KEY: endpoint}
     )
-    return Steps(Pool(world, own, cosines), outputs, subject, seed=7)
+    return RankingSteps(PostPool(world, own, cosines), outputs, subject, seed=7)
 
 
-def last(of: Steps, config: Config) -> Step:
-    return of.at(path(config)[-1])
+def last(of: RankingSteps, config: Config) -> RankingStep:
+    return of.at(ranking_chains(config)[-1])
 
 
 def test_bm25_comes_first_and_the_graph_of_words_after_it() -> None:
@@ -171,5 +171,5 @@ def test_a_removed_stage_leaves_nothing_behind() -> None:
 def test_a_gate_goes_by_scores_that_say_whether_and_not_only_where(
     config: Config, last: str
 ) -> None:
-    found = telling(path(config))
+    found = gate_chain(ranking_chains(config))
     assert (found.rerank, found.graph) == (last, "none")

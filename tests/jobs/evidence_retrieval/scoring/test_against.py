@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.inputs.load import inputs, load
-from jobs.evidence_retrieval.measuring.results import measured
-from jobs.evidence_retrieval.queries import Sheet
-from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.scoring.against import written
-from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.verification.verification import COLUMNS
+from jobs.evidence_retrieval.against import written_rows
+from jobs.evidence_retrieval.inputs import inputs, load
+from jobs.evidence_retrieval.metrics.results import measure_sheet
+from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.evidence_retrieval.verification.verify import COLUMNS
 from runner.errors import DatasetError, UsageError
 from runner.score.render import csv_lines
 from runner.scorecard import Scorecard, StreamedRow
@@ -30,18 +30,20 @@ def summary_of(card: Scorecard) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def against(sheet: Sheet, stored: Mapping[str, Any] | None, **values: Any) -> Scorecard:
+def against(
+    sheet: EvidenceSheet, stored: Mapping[str, Any] | None, **values: Any
+) -> Scorecard:
     """The scorecard of *sheet*, without intervals unless they are asked for."""
     return score(replace(dataset(**{"boot_b": 0, **values}), stored=stored), sheet)
 
 
 @pytest.fixture(scope="module")
-def full() -> Sheet:
+def full() -> EvidenceSheet:
     return full_sheet()
 
 
 @pytest.fixture(scope="module")
-def own(full: Sheet) -> Mapping[str, Any]:
+def own(full: EvidenceSheet) -> Mapping[str, Any]:
     """The summary that a scoring of set A writes, intervals included."""
     return summary_of(against(full, None, boot_b=50))
 
@@ -53,7 +55,7 @@ def verdicts(card: Scorecard) -> set[object]:
 
 
 def test_a_summary_of_our_own_verifies_itself(
-    full: Sheet, own: Mapping[str, Any]
+    full: EvidenceSheet, own: Mapping[str, Any]
 ) -> None:
     card = against(full, own)
     assert card.failures == ()
@@ -77,7 +79,7 @@ def test_a_summary_of_our_own_verifies_itself(
 
 
 def test_its_profile_makes_another_summary_which_verifies_under_it(
-    full: Sheet, own: Mapping[str, Any]
+    full: EvidenceSheet, own: Mapping[str, Any]
 ) -> None:
     card = against(full, None, profile="published-cv")
     theirs = summary_of(card)
@@ -105,7 +107,7 @@ def test_of_several_models_the_one_that_the_summary_names_is_verified() -> None:
     assert against(sheet, unnamed).failures
 
 
-def test_without_stored_results_nothing_is_verified(full: Sheet) -> None:
+def test_without_stored_results_nothing_is_verified(full: EvidenceSheet) -> None:
     card = against(full, None)
     assert "verification" not in {table.name for table in card.tables}
     assert card.failures == ()
@@ -113,7 +115,7 @@ def test_without_stored_results_nothing_is_verified(full: Sheet) -> None:
 
 
 def test_a_spoiled_number_fails_the_scoring_and_is_a_finding(
-    full: Sheet, own: Mapping[str, Any]
+    full: EvidenceSheet, own: Mapping[str, Any]
 ) -> None:
     spoiled = json.loads(json.dumps(own))
     spoiled["fold_results"][1]["test_metrics"]["ne_gate"]["auroc"] += 0.001
@@ -124,7 +126,9 @@ def test_a_spoiled_number_fails_the_scoring_and_is_a_finding(
     assert (finding.severity, finding.message) == ("error", sentence)
 
 
-def test_swapped_thresholds_are_caught(full: Sheet, own: Mapping[str, Any]) -> None:
+def test_swapped_thresholds_are_caught(
+    full: EvidenceSheet, own: Mapping[str, Any]
+) -> None:
     spoiled = json.loads(json.dumps(own))
     spoiled["fold_results"][0]["threshold_selection"] = {
         "tau_neg": 0.68,
@@ -136,9 +140,9 @@ def test_swapped_thresholds_are_caught(full: Sheet, own: Mapping[str, Any]) -> N
     assert against(full, spoiled).failures == ()
 
 
-def test_the_rows_are_those_of_the_files(full: Sheet) -> None:
+def test_the_rows_are_those_of_the_files(full: EvidenceSheet) -> None:
     data = dataset(boot_b=0)
-    results = measured(full, data.settings)
+    results = measure_sheet(full, data.settings)
     card = score(data, full)
     cells: dict[str, list[tuple[Any, ...]]] = {}
     for detail in card.details:
@@ -150,7 +154,7 @@ def test_the_rows_are_those_of_the_files(full: Sheet) -> None:
         for name in ("per_query", "per_query_lists")
     ]
     (own,) = results.models.values()
-    for row, of_query, of_lists in zip(written(own.block), *read, strict=True):
+    for row, of_query, of_lists in zip(written_rows(own.block), *read, strict=True):
         assert row == {**of_query, **{k: v for k, v in of_lists.items() if "topk" in k}}
 
 
@@ -161,7 +165,9 @@ FOREIGN = {
 }
 
 
-def test_every_unknown_key_is_named_with_the_nearest_of_ours(full: Sheet) -> None:
+def test_every_unknown_key_is_named_with_the_nearest_of_ours(
+    full: EvidenceSheet,
+) -> None:
     card = against(full, FOREIGN)
     found = {f.example: f for f in card.findings if f.code == "unknown_key"}
     assert list(found) == [
@@ -176,7 +182,7 @@ def test_every_unknown_key_is_named_with_the_nearest_of_ours(full: Sheet) -> Non
     assert card.failures[0].startswith("No number of the stored summary")
 
 
-def test_mapped_keys_are_compared_with_metrics(full: Sheet) -> None:
+def test_mapped_keys_are_compared_with_metrics(full: EvidenceSheet) -> None:
     path = "auroc"
     (metrics,) = against(full, None).models.values()
     auroc = next(own.value for own in metrics if own.path == path)
@@ -230,7 +236,7 @@ def test_published_summaries_are_verified(
 def test_a_stored_file_is_read_with_the_other_inputs(tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     path.write_text('{"retriever": {"recall@1": 0.5}}')
-    settings = Settings(against=path)
+    settings = EvidenceSettings(against=path)
     assert [(each.setting, each.path) for each in inputs(settings)] == [
         ("against", path)
     ]
@@ -253,5 +259,5 @@ def test_a_stored_file_that_is_none_is_refused(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(DatasetError) as refused:
-        load(Settings(against=path))
+        load(EvidenceSettings(against=path))
     assert message in str(refused.value)

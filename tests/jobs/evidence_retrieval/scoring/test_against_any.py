@@ -15,9 +15,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, Sheet
-from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.verification.queries import GIVEN
+from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, UNSCORED, EvidenceSheet
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.verification.definitions import GIVEN
 from tests.jobs.evidence_retrieval.sheets import dataset, small_sheet
 
 BORDERS = [0.0, 0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 0.7, 0.9, 1.0]
@@ -26,7 +26,7 @@ CRITERIA = ("A.1", "A.2", "A.10")
 
 
 @st.composite
-def sheets(draw: st.DrawFn) -> Sheet:
+def sheets(draw: st.DrawFn) -> EvidenceSheet:
     posts = draw(st.integers(2, 5))
     names = [f"post_{i}" for i in range(posts)]
     criteria = CRITERIA[: draw(st.integers(1, 3))]
@@ -105,7 +105,9 @@ CHOICES = st.fixed_dictionaries(
 
 @settings(max_examples=200 if "SIFTLOG_PROVE" in os.environ else 25)
 @given(sheets(), CHOICES)
-def test_a_summary_verifies_itself(sheet: Sheet, choices: dict[str, Any]) -> None:
+def test_a_summary_verifies_itself(
+    sheet: EvidenceSheet, choices: dict[str, Any]
+) -> None:
     data = dataset(boot_b=0, **choices)
     (text,) = (a.text for a in score(data, sheet).artifacts if a.name == "summary.json")
     card = score(replace(data, stored=json.loads(text)), sheet)

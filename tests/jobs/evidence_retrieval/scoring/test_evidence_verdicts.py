@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jobs.evidence_retrieval.dataset import Dataset
+from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.pipeline import Config
-from jobs.evidence_retrieval.predicting.questions import queries
-from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Sheet
-from jobs.evidence_retrieval.scoring import Verdicts
+from jobs.evidence_retrieval.predictions.columns import queries
+from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions
+from jobs.evidence_retrieval.score import EvidenceVerdicts
 from jobs.testing import MemoryAnswers
 from runner.job import Answers, Task
 from runner.messages import AnyReply, Reply
@@ -22,18 +22,20 @@ from tests.jobs.evidence_retrieval.world import Sayings, answers, dataset
 PLAIN = (Config(name="c", rerank="assess"),)
 
 
-def _world(**settings: Any) -> Dataset:
+def _world(**settings: Any) -> EvidenceDataset:
     """A data set with one fold, for it may be smaller than folds are drawn for."""
     made = dataset(**settings)
     return replace(made, folds={post.id: "0" for post in made.posts})
 
 
-def _of(world: Dataset, found: Answers) -> Verdicts:
-    sheet = Sheet(queries=queries(world), predictions=(), headline="", models=())
-    return Verdicts(dataset=world, answers=found, sheet=sheet)
+def _of(world: EvidenceDataset, found: Answers) -> EvidenceVerdicts:
+    sheet = EvidenceSheet(
+        queries=queries(world), predictions=(), headline="", models=()
+    )
+    return EvidenceVerdicts(dataset=world, answers=found, sheet=sheet)
 
 
-def _verdicts(world: Dataset, found: Answers) -> list[Verdict]:
+def _verdicts(world: EvidenceDataset, found: Answers) -> list[Verdict]:
     return list(_of(world, found))
 
 
@@ -140,7 +142,7 @@ def test_verdicts_are_made_anew_whenever_they_are_read() -> None:
 
 def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None:
     world = _world(posts=3, criteria=1, share=1.0, configs=PLAIN)
-    sheet = Sheet(
+    sheet = EvidenceSheet(
         queries=queries(world),
         predictions=(
             Predictions(
@@ -161,7 +163,7 @@ def test_an_imported_prediction_is_judged_by_the_column_that_is_scored() -> None
         for (own,) in answers(world).families()
     )
     found = MemoryAnswers(held=held, models=("m",), replicates=1, imported=True)
-    said = list(Verdicts(dataset=world, answers=found, sheet=sheet))
+    said = list(EvidenceVerdicts(dataset=world, answers=found, sheet=sheet))
     assert [(own.value, own.expected, own.correct) for own in said] == [
         ("POS 0.90", "evidence", True),
         ("no evidence 0.20", "evidence", False),

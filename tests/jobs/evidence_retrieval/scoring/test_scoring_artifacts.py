@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.evidence_retrieval.artifacts.columns import PER_QUERY
-from jobs.evidence_retrieval.artifacts.metric_rows import COLUMNS
 from jobs.evidence_retrieval.measures import MEASURES
-from jobs.evidence_retrieval.queries import FoldGate, Sheet, Tuned
-from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.per_query import PER_QUERY
+from jobs.evidence_retrieval.queries import EvidenceSheet, FoldGate, TuningSample
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.tables import COLUMNS
 from jobs.metrics.ranking import read_qrels, read_run
 from runner.score.scoring import _write_files
 from runner.scorecard import Artifact, Scorecard
@@ -43,7 +43,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def sheet(*models: str) -> Sheet:
+def sheet(*models: str) -> EvidenceSheet:
     own = [{**WHOLE, "model": model} for model in models or (MODEL,)]
     return sheet_of(KEYS, own, y=Y, gold=GOLD, fold=FOLD)
 
@@ -216,10 +216,10 @@ def test_what_was_fitted_for_a_fold_is_kept() -> None:
         tau_pos=float("inf"),
         on_tune={"screening_sensitivity": 1.0, "neg_rate": 0.4},
         fitted={"knots": [0.0, 1.0]},
-        tuned=Tuned(y=(True, False, False), p=(0.95, 0.3, 0.02)),
+        tuned=TuningSample(y=(True, False, False), p=(0.95, 0.3, 0.02)),
     )
     own = sheet()
-    whole = Sheet(
+    whole = EvidenceSheet(
         queries=own.queries,
         predictions=own.predictions,
         headline=own.headline,

@@ -6,28 +6,30 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.evidence_retrieval.dataset import Dataset
-from jobs.evidence_retrieval.importing.leaks import given_leaks
-from jobs.evidence_retrieval.predicting import predict
-from jobs.evidence_retrieval.queries import Sheet
-from jobs.evidence_retrieval.scoring import score
-from jobs.evidence_retrieval.settings import Settings
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.leakage import imported_leak_checks
+from jobs.evidence_retrieval.predictions.sheet import predict
+from jobs.evidence_retrieval.queries import EvidenceSheet
+from jobs.evidence_retrieval.score import score
+from jobs.evidence_retrieval.settings import EvidenceSettings
 from runner.cli.console import fold_text
 from runner.scorecard import Finding
 from tests.jobs.evidence_retrieval.world import answers, dataset
 
 
 @pytest.fixture(scope="module")
-def world() -> Dataset:
+def world() -> EvidenceDataset:
     return dataset(posts=30, boot_b=20)
 
 
 @pytest.fixture(scope="module")
-def sheet(world: Dataset) -> Sheet:
+def sheet(world: EvidenceDataset) -> EvidenceSheet:
     return predict(world, answers(world))
 
 
-def test_rows_stay_rows_in_eighty_columns(world: Dataset, sheet: Sheet) -> None:
+def test_rows_stay_rows_in_eighty_columns(
+    world: EvidenceDataset, sheet: EvidenceSheet
+) -> None:
     text = score(world, sheet).summary
     lines = fold_text(text, 80).splitlines()
     assert max(map(len, text.splitlines())) > 80
@@ -41,7 +43,7 @@ def test_rows_stay_rows_in_eighty_columns(world: Dataset, sheet: Sheet) -> None:
 
 
 def test_differences_are_a_table_and_an_only_model_is_not_named_in_it(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
     lines = score(world, sheet).summary.splitlines()
     (head,) = (n for n, line in enumerate(lines) if line.startswith("of "))
@@ -49,7 +51,7 @@ def test_differences_are_a_table_and_an_only_model_is_not_named_in_it(
 
 
 def test_one_of_anything_is_not_told_in_the_plural(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
     odd = Finding(code="odd", severity="warn", where="here", message="It is odd.")
     once = replace(sheet, findings=(odd,), leak_checks=sheet.leak_checks[:1])
@@ -62,17 +64,17 @@ def test_one_of_anything_is_not_told_in_the_plural(
 
 
 def test_leakage_that_nobody_looked_for_is_not_zero(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
-    bare = Dataset(settings=Settings())
+    bare = EvidenceDataset(settings=EvidenceSettings())
     found = replace(sheet.predictions[-1], lists={}, tau_neg=None, tau_pos=None)
-    checks = given_leaks(bare, sheet.queries, [found])
+    checks = imported_leak_checks(bare, sheet.queries, [found])
     text = score(world, replace(sheet, leak_checks=checks)).summary
     assert "leakage  not checked" in text
 
 
 def test_every_check_is_in_a_table_with_what_it_found(
-    world: Dataset, sheet: Sheet
+    world: EvidenceDataset, sheet: EvidenceSheet
 ) -> None:
     (table,) = (own for own in score(world, sheet).tables if own.name == "checks")
     assert table.columns == ("kind", "check", "findings", "not_checked")

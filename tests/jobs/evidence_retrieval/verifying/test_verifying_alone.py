@@ -20,7 +20,7 @@ for name in ("jobs", "jobs.evidence_retrieval"):
     module = types.ModuleType(name)
     module.__path__ = [str(sys.argv[1]) + "/" + name.replace(".", "/")]
     sys.modules[name] = module
-from jobs.evidence_retrieval.verification.verdicts import verify
+from jobs.evidence_retrieval.verification.verify import verify
 found = verify([{"post_id": "p", "criterion_id": "A", "gold_ids": "a",
                  "retriever_topk": "b|a"}], {"retriever": {"mrr@5": 0.5}})
 assert not found.failures, found

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verification.choices import PROFILES
-from jobs.evidence_retrieval.verification.verdicts import verify
-from jobs.evidence_retrieval.verification.verification import Comparison, Verification
+from jobs.evidence_retrieval.verification.definitions import PROFILES
+from jobs.evidence_retrieval.verification.verify import (
+    StoredComparison,
+    SummaryVerification,
+    verify,
+)
 from jobs.metrics.classification import auroc
 from jobs.metrics.ranking import evaluate, hits
 from jobs.metrics.selective import assign, gate_metrics
@@ -37,12 +40,12 @@ class Stored:
 
     def verified(
         self, change: Callable[[dict[str, Any]], object], profile: str = "siftlog"
-    ) -> Verification:
+    ) -> SummaryVerification:
         summary = copy.deepcopy(self.summary)
         change(summary)
         return verify(self.rows, summary, choices=PROFILES[profile])
 
-    def with_value(self, path: str, value: object) -> Comparison:
+    def with_value(self, path: str, value: object) -> StoredComparison:
         """What becomes of *value* where *path* holds it."""
         (found,) = (
             each
@@ -307,7 +310,7 @@ def test_an_interval_must_hold_the_value_of_all_rows(
 ) -> None:
     name = "ne_gate.auroc"
 
-    def with_ends(lo: float | None, hi: float | None) -> Verification:
+    def with_ends(lo: float | None, hi: float | None) -> SummaryVerification:
         return stored.verified(
             lambda s: s.update(
                 intervals={name: {**beside, "lo": lo, "hi": hi}},

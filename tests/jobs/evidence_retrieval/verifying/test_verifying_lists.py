@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.verification.choices import PROFILES, SIFTLOG, Choices
-from jobs.evidence_retrieval.verification.verdicts import verify
-from jobs.evidence_retrieval.verification.verification import Verification
+from jobs.evidence_retrieval.verification.definitions import (
+    PROFILES,
+    SIFTLOG,
+    MetricDefinitions,
+)
+from jobs.evidence_retrieval.verification.verify import SummaryVerification, verify
 
 LISTS = PROFILES["published-lists"]
 
@@ -25,7 +28,7 @@ def run(request: pytest.FixtureRequest, realdata: Path) -> Path:
     return realdata / "evidence_pipeline" / str(request.param)
 
 
-def published(run: Path, choices: Choices) -> Verification:
+def published(run: Path, choices: MetricDefinitions) -> SummaryVerification:
     with (run / "per_query.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     return verify(rows, json.loads((run / "summary.json").read_text()), choices=choices)
@@ -90,7 +93,7 @@ BLOCK = {
 SUMMARY: dict[str, Any] = {"reranked": BLOCK, "eval_split": "test"}
 
 
-def verified(**changes: Any) -> Verification:
+def verified(**changes: Any) -> SummaryVerification:
     return verify(ROWS, {**SUMMARY, "reranked": {**BLOCK, **changes}})
 
 

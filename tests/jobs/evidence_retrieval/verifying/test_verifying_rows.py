@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
-from jobs.evidence_retrieval.settings import Settings
-from jobs.evidence_retrieval.verification.choices import (
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.evidence_retrieval.verification.definitions import (
     PROFILES,
     SIFTLOG,
-    Choices,
-    choices_of,
+    MetricDefinitions,
+    definitions_of,
 )
-from jobs.evidence_retrieval.verification.verdicts import verify
-from jobs.evidence_retrieval.verification.verification import Comparison, Verification
+from jobs.evidence_retrieval.verification.verify import (
+    StoredComparison,
+    SummaryVerification,
+    verify,
+)
 from jobs.metrics.calibration import ece
 from jobs.metrics.classification import Vertex, tpr_at_fpr
 
@@ -48,8 +51,8 @@ def compared(
     key: str,
     value: object,
     *,
-    choices: Choices = SIFTLOG,
-) -> Comparison:
+    choices: MetricDefinitions = SIFTLOG,
+) -> StoredComparison:
     """What becomes of one value that the only fold has."""
     summary = {"fold_results": [{"test_metrics": {group: {key: value}}}]}
     found = verify(rows, summary, choices=choices)
@@ -308,14 +311,14 @@ def test_a_truth_that_is_no_label_is_refused() -> None:
 
 def test_profiles_are_those_of_the_settings() -> None:
     for name, choices in PROFILES.items():
-        assert choices_of(Settings(profile=name)) == choices
-    own = choices_of(Settings(profile="published-cv", ddof=1))
+        assert definitions_of(EvidenceSettings(profile=name)) == choices
+    own = definitions_of(EvidenceSettings(profile="published-cv", ddof=1))
     assert (own.ddof, own.gate_edge) == (1, "le")
 
 
 def test_one_line_tells_what_was_found() -> None:
     rows = judged([0, 1, 0], [0.2, 0.4, 0.9])
-    found: Verification = verify(
+    found: SummaryVerification = verify(
         rows,
         {"aggregated_metrics": {"ne_gate.auroc": {"mean": 0.5, "max": 0.6, "x": 1}}},
     )

@@ -1,0 +1,282 @@
+"""Compares stored results (`--against`) with the rows that a scoring writes.
+
+The rows are those of `per_query.csv` and `per_query_lists.csv`, cell by cell, and
+nothing that scoring has in hand besides. A summary of another program has other keys
+and another layout: `--map KEY=METRIC` says which metric a key states; every other key
+that is not known is reported with the nearest metric.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jobs.evidence_retrieval.importer import stored_pairs
+from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
+from jobs.evidence_retrieval.per_query import PER_QUERY, SEPARATOR, per_query, rows
+from jobs.evidence_retrieval.verification.definitions import definitions_of
+from jobs.evidence_retrieval.verification.verify import (
+    COLUMNS,
+    StoredComparison,
+    SummaryVerification,
+    verify,
+)
+from jobs.inputs.column_map import ColumnMap, column_map, near_words
+from runner.scorecard import Cell, Finding, Metric, Scorecard, Table
+
+_PLACE = re.compile(r"\[[0-9]+\]")
+"""Of an entry of a list; a key is reported once for all entries."""
+
+
+def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    """All values that are no object or list, with their paths such as `a.b[0].c`."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from leaves(below, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for i, below in enumerate(value):
+            yield from leaves(below, f"{path}[{i}]")
+    else:
+        yield path, value
+
+
+def mapped_paths(
+    stored: Mapping[str, Any], pairs: Sequence[str], metrics: Mapping[str, Metric]
+) -> ColumnMap:
+    """The metric that each mapped path of a summary states.
+
+    A key is named by its path, or by itself where it occurs once.
+
+    Raises:
+        UsageError: there is no such key or metric.
+    """
+    if not pairs:
+        return {}
+    paths = [path for path, _ in leaves(stored)]
+    places: dict[str, list[str]] = {path: [path] for path in paths}
+    for path in paths:
+        places.setdefault(path.rpartition(".")[2], []).append(path)
+    names = {name: own[0] for name, own in places.items() if len(set(own)) == 1}
+    found = column_map(pairs, list(metrics), names, unseen="--against has no key")
+    return {names[old]: new for old, new in found.items()}
+
+
+def without_paths(value: Any, paths: ColumnMap, path: str = "") -> Any:  # noqa: ANN401 - JSON
+    """A summary without the values at some *paths*."""
+    if not isinstance(value, Mapping):
+        return value
+    rest = {}
+    for key, below in value.items():
+        own = f"{path}.{key}" if path else str(key)
+        if own not in paths:
+            rest[key] = without_paths(below, paths, own)
+    return rest
+
+
+def mapped_comparisons(
+    stored: Mapping[str, Any],
+    paths: ColumnMap,
+    metrics: Mapping[str, Metric],
+    tolerance: float,
+) -> Iterator[StoredComparison]:
+    """Each mapped value with the metric that it states."""
+    for path, value in leaves(stored):
+        if path in paths:
+            yield _compared(path, value, metrics[paths[path]], tolerance)
+
+
+def _compared(
+    path: str, value: object, metric: Metric, tolerance: float
+) -> StoredComparison:
+    own = None if metric.value is None else float(metric.value)
+    bare = StoredComparison(
+        path=path,
+        kind="figure",
+        stored=None if value is None else str(value),
+        recomputed=own,
+        verdict="differs",
+        why=f"mapped to {metric.path}",
+        meaning=metric.meaning,
+    )
+    try:
+        number = float(str(value))
+    except ValueError:
+        is_equal = value is None and own is None
+        return replace(bare, verdict="equal") if is_equal else bare
+    bare = replace(bare, stored=number)
+    if own is None or math.isnan(number):
+        return bare
+    bare = replace(bare, difference=own - number)
+    if abs(own - number) <= tolerance:
+        return replace(bare, verdict="equal")
+    decimals = len(str(value).partition(".")[2])
+    if decimals and "e" not in str(value).lower() and round(own, decimals) == number:
+        why = f"{bare.why}; equal when rounded to {decimals} decimals"
+        return replace(bare, verdict="equal", why=why)
+    return bare
+
+
+def merged_verification(
+    found: SummaryVerification,
+    stored: Mapping[str, Any],
+    known: Sequence[StoredComparison],
+) -> SummaryVerification:
+    """A verification with the mapped keys, and with every unknown key by itself.
+
+    Args:
+        found: of the keys that are not mapped.
+        stored: those keys.
+        known: the comparisons of mapped keys.
+    """
+    unknown = [own.path for own in found.comparisons if own.verdict == "unknown key"]
+    below = {
+        path: value
+        for path, value in leaves(stored)
+        if any(f"{path}.".startswith((f"{own}.", f"{own}[")) for own in unknown)
+    }
+    others = [own for own in found.comparisons if own.verdict != "unknown key"]
+    expanded = [
+        StoredComparison(
+            path=path,
+            kind="figure",
+            stored=value if isinstance(value, int | float) else str(value),
+            verdict="unknown key",
+        )
+        for path, value in below.items()
+    ]
+    # blocks that siftlog's layout has are not missing in a summary of another layout
+    is_foreign = bool(known) and not others
+    return SummaryVerification(
+        comparisons=(*known, *others, *expanded),
+        contradictions=() if is_foreign else found.contradictions,
+    )
+
+
+def unknown_keys(
+    found: SummaryVerification, metrics: Mapping[str, Metric]
+) -> tuple[tuple[StoredComparison, ...], tuple[Finding, ...]]:
+    """The comparisons with the nearest metric of each unknown key, and the findings.
+
+    A key that entries of a list share is one finding.
+    """
+    near: dict[str, str] = {}
+    first: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    comparisons = []
+    for own in found.comparisons:
+        if own.verdict != "unknown key":
+            comparisons.append(own)
+            continue
+        key = _PLACE.sub("[]", own.path)
+        if key not in near:
+            near[key] = _near(key, metrics)
+            first[key] = own.path
+        counts[key] = counts.get(key, 0) + 1
+        why = f"nearest of ours: {near[key]}" if near[key] else ""
+        comparisons.append(replace(own, why=why))
+    findings = (
+        Finding(
+            code="unknown_key",
+            severity="warn",
+            where="against",
+            message=f"The key {key} is not known and was not compared; "
+            + (
+                f"the nearest metrics are {near[key]} (--map {first[key]}=METRIC)."
+                if near[key]
+                else f"no metric is near (--map {first[key]}=METRIC)."
+            ),
+            n=n,
+            example=first[key],
+        )
+        for key, n in counts.items()
+    )
+    return tuple(comparisons), tuple(findings)
+
+
+def _near(key: str, metrics: Mapping[str, Metric]) -> str:
+    return near_words(key.rpartition(".")[2], metrics) or near_words(key, metrics)
+
+
+def with_verification(
+    card: Scorecard, results: EvidenceResults, stored: Mapping[str, Any] | None
+) -> Scorecard:
+    """The scorecard with what became of each stored number; as it is without them.
+
+    A summary is of one model: the one that it names, or else the first of the run.
+    """
+    if stored is None or not results.models:
+        return card
+    own = _model(results.models, stored)
+    model = own.block.prediction.model
+    metrics = {metric.path: metric for metric in reversed(card.models[model])}
+    paths = mapped_paths(stored, stored_pairs(results.settings), metrics)
+    rest = without_paths(stored, paths)
+    tolerance = results.settings.tolerance
+    found = merged_verification(
+        verification_of(own.block, rest, results),
+        rest,
+        tuple(mapped_comparisons(stored, paths, metrics, tolerance)),
+    )
+    comparisons, unknown = unknown_keys(found, metrics)
+    found = replace(found, comparisons=comparisons)
+    table = Table(
+        name="verification",
+        columns=COLUMNS,
+        rows=tuple(each.cells for each in found.comparisons),
+        caption=f"Stored results recomputed from the rows of {model}: {found.summary}.",
+    )
+    return replace(
+        card,
+        summary=f"{card.summary}\nstored results  {found.summary}",
+        tables=(*card.tables, table),
+        findings=(*card.findings, *_findings(found), *unknown),
+        failures=(*card.failures, *found.failures),
+    )
+
+
+def _model(
+    models: Mapping[str, ModelResults], stored: Mapping[str, Any]
+) -> ModelResults:
+    config = stored.get("config")
+    named = config.get("model") if isinstance(config, Mapping) else None
+    return models.get(str(named)) or next(iter(models.values()))
+
+
+def verification_of(
+    block: JudgedPredictions, stored: Mapping[str, Any], results: EvidenceResults
+) -> SummaryVerification:
+    """What became of each stored number, under the definitions that were scored by."""
+    return verify(
+        written_rows(block),
+        stored,
+        choices=definitions_of(results.settings),
+        ranking=block.prediction.final,
+        tolerance=results.settings.tolerance,
+    )
+
+
+def written_rows(block: JudgedPredictions) -> Iterator[dict[str, str]]:
+    """A query's cells of both per-query files, as they are read back."""
+    for i, cells in enumerate(rows(per_query(block))):
+        row = dict(zip(PER_QUERY, map(_text, cells), strict=True))
+        for step, lists in block.prediction.lists.items():
+            row[f"{step}_topk"] = SEPARATOR.join(lists[i])
+        yield row
+
+
+def _text(cell: Cell) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _findings(found: SummaryVerification) -> Iterator[Finding]:
+    for sentence in found.failures:
+        yield Finding(
+            code="not_verified",
+            severity="error",
+            where="against",
+            message=sentence,
+        )

@@ -1,0 +1,135 @@
+"""Answers requests offline, from their words alone: `baseline/lexical`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.chat import read_blocks
+from jobs.evidence_retrieval.candidates import ranked
+from jobs.lexical import Bm25, hashed_vector, tokens
+from runner.messages import (
+    ChatRequest,
+    Content,
+    EmbedRequest,
+    RankedDocument,
+    Ranking,
+    Request,
+    RerankRequest,
+    Vectors,
+)
+
+_WORDS = """
+a an the this that these those and or but if because as so of to in on at by for with
+from about into i me my we our you your he she it its they them their is are was were be
+been am have has had do does did will would can could should not no never
+"""
+
+FUNCTION_WORDS = frozenset(_WORDS.split())
+"""Words that stand in any sentence, and say nothing of what it is about."""
+
+DENIALS = frozenset({"not", "no", "never"})
+REACH = 3
+"""Words over which a denial reaches forward."""
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text that carry meaning by themselves."""
+    return [word for word in tokens(text) if word not in FUNCTION_WORDS]
+
+
+def matches(sentences: Sequence[str], query: str) -> list[dict[str, float]]:
+    """What each word of *query* adds to the bm25 score of each sentence."""
+    pool = [" ".join(content_words(sentence)) for sentence in sentences]
+    return Bm25(pool).shares(" ".join(content_words(query)))
+
+
+def stated_scores(sentences: Sequence[str], query: str) -> list[float]:
+    """Bm25 scores in which a word that is denied counts half."""
+    return [
+        math.fsum(
+            share * (1 - denied_share(words, word) / 2)
+            for word, share in shares.items()
+        )
+        for words, shares in zip(
+            map(tokens, sentences), matches(sentences, query), strict=True
+        )
+    ]
+
+
+def denied_share(words: Sequence[str], word: str) -> float:
+    """The share of a word's places that have a denial shortly before them."""
+    places = [place for place, each in enumerate(words) if each == word]
+    denied = [
+        place
+        for place in places
+        if not DENIALS.isdisjoint(words[max(0, place - REACH) : place])
+    ]
+    return len(denied) / len(places)
+
+
+def baseline(request: Request) -> Content:
+    """The reply to a request of any kind."""
+    match request:
+        case EmbedRequest():
+            return Vectors.of(
+                hashed_vector(text, content_words(text)) for text in request.texts
+            )
+        case RerankRequest():
+            return _ranking(request)
+        case ChatRequest():
+            return _chat(request)
+
+
+def _chat(request: ChatRequest) -> str:
+    asked = next(each.text for each in request.messages if each.role == "user")
+    shown = dict(read_blocks(asked))
+    criterion = shown.get("criterion", "")
+    if "candidates" in shown:
+        scores = stated_scores(_numbered(shown["candidates"]), criterion)
+        return _json({"ranking": [place + 1 for place in ranked(scores)]})
+    sentences = _numbered(shown.get("sentences", ""))
+    if "criteria" not in shown:
+        return _json(_assessment(sentences, criterion))
+    criteria = map(json.loads, shown["criteria"].split("\n"))
+    assessed = [
+        {"id": each["id"], **_assessment(sentences, each["text"])} for each in criteria
+    ]
+    return _json({"criteria": assessed})
+
+
+def _assessment(sentences: Sequence[str], criterion: str) -> dict[str, Any]:
+    scores = stated_scores(sentences, criterion)
+    most = max(scores, default=0.0)
+    rated = [(n, round(100 * s / most)) for n, s in enumerate(scores, 1) if s > 0]
+    return {
+        "sentences": [{"n": n, "relevance": rate} for n, rate in rated if rate > 0],
+        "evidence_probability": round(100 * (1 - math.exp(-most / 2))),
+    }
+
+
+def _ranking(request: RerankRequest) -> Ranking:
+    shares = matches(request.documents, request.query)
+    scores = [math.fsum(each.values()) for each in shares]
+    best = ranked(scores)[: request.top_n]
+    return Ranking(
+        results=tuple(RankedDocument(index=n, score=scores[n]) for n in best)
+    )
+
+
+def _numbered(text: str) -> list[str]:
+    """The sentences listed; one may run over several lines."""
+    sentences: list[str] = []
+    for line in text.split("\n"):
+        number = f"[{len(sentences) + 1}] "
+        if line.startswith(number):
+            sentences.append(line.removeprefix(number))
+        elif sentences:
+            sentences[-1] += f"\n{line}"
+    return sentences
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,212 @@
+"""Orders the sentences of a post, and lists the candidates of each rerank call."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
+from jobs.evidence_retrieval.parsing import Ordering
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.lexical import Bm25
+from runner.job import Task
+
+
+def spans(n: int, size: int, stride: int) -> tuple[range, ...]:
+    """The places that each window covers, in the order in which they are asked.
+
+    The last one starts at the front and is as long as the others: where the stride does
+    not come out even, it overlaps more rather than being short.
+    """
+    starts = [*range(n - size, 0, -stride), 0]
+    return tuple(range(start, min(start + size, n)) for start in starts)
+
+
+def moved(order: Sequence[int], span: range, places: Sequence[int]) -> tuple[int, ...]:
+    """*order* with the entries of *span* put in the order of *places* within it."""
+    window = order[span.start : span.stop]
+    return (
+        *order[: span.start],
+        *(window[place] for place in places),
+        *order[span.stop :],
+    )
+
+
+DECIMALS = 10
+
+
+def ranked(scores: Sequence[float]) -> list[int]:
+    """Places in the pool by falling score, ties by place.
+
+    Scores count to ten decimals.
+    """
+    rounded = [round(score, DECIMALS) for score in scores]
+    return sorted(range(len(rounded)), key=lambda place: -rounded[place])
+
+
+def shuffled(n: int, seed: int, query: str, replicate: int) -> list[int]:
+    """*n* places in an order that depends on nothing but its arguments."""
+
+    def key(place: int) -> bytes:
+        text = f"{seed}:{query}:{replicate}:{place}"
+        return hashlib.sha256(text.encode()).digest()
+
+    return sorted(range(n), key=key)
+
+
+LOCAL = frozenset({"bm25", "document"})
+"""First stages that need no answer."""
+
+
+def lexical(dataset: EvidenceDataset, post: Post) -> Bm25:
+    """BM25 over a post, with the word weights that the settings ask for."""
+    return Bm25([sentence.text for sentence in post.sentences], dataset.idf)
+
+
+def local_order(
+    dataset: EvidenceDataset, post: Post, criterion: Criterion
+) -> tuple[int, ...]:
+    """The order of a first stage that is `LOCAL`."""
+    if dataset.settings.first_stage == "document":
+        return tuple(range(len(post.sentences)))
+    return tuple(ranked(lexical(dataset, post).scores(criterion.text)))
+
+
+def assessed_order(
+    dataset: EvidenceDataset,
+    post: Post,
+    criterion: Criterion,
+    relevance: Mapping[int, float],
+) -> tuple[int, ...]:
+    """Falling relevance; ties and unlisted sentences by bm25, then by place.
+
+    Args:
+        dataset: for the word weights.
+        post: whose sentences.
+        criterion: which bm25 goes by.
+        relevance: by place, of one reply or the mean of several; unlisted ones have 0.
+    """
+    return by_relevance(lexical(dataset, post).scores(criterion.text), relevance)
+
+
+def by_relevance(
+    lexical_scores: Sequence[float], relevance: Mapping[int, float]
+) -> tuple[int, ...]:
+    """The same, from bm25 scores that are there already."""
+    return tuple(
+        sorted(
+            ranked(lexical_scores),
+            key=lambda place: -round(relevance.get(place, 0), DECIMALS),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankWindow:
+    """The candidates of one window."""
+
+    post: Post
+    criterion: Criterion
+    order: tuple[int, ...]  #: of the whole pool before this window, best first
+    window: int
+    spans: tuple[range, ...]  #: of all windows over it
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The candidates as places in the post, in the order of the prompt."""
+        span = self.spans[self.window]
+        return self.order[span.start : span.stop]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the order after this window is the final one."""
+        return self.window == len(self.spans) - 1
+
+    def after(self, answer: Ordering) -> tuple[int, ...]:
+        """The order of the whole pool after this window."""
+        return moved(self.order, self.spans[self.window], answer.places)
+
+
+def listing(dataset: EvidenceDataset, task: Task) -> RerankWindow:
+    """What a task of stage `rerank` lists; `KeyError` where the data lost it."""
+    query, _, number = task.key.rpartition("#")
+    post, criterion = dataset.query(query)
+    n = len(post.sentences)
+    settings = dataset.settings
+    order = _carried(task, n)
+    if order is None:
+        if settings.first_stage not in LOCAL:
+            raise KeyError(task.key)
+        order = local_order(dataset, post, criterion)
+    window = int(number) if number.isdecimal() else -1
+    if window == 0:
+        order = _as_listed(settings, order, query, task.replicate)
+    found = spans(depth(settings, n), settings.rerank_window, settings.rerank_stride)
+    if not 0 <= window < len(found):
+        raise KeyError(task.key)
+    return RerankWindow(
+        post=post, criterion=criterion, order=order, window=window, spans=found
+    )
+
+
+def final_order(
+    dataset: EvidenceDataset, answers: Iterable[tuple[Task, object]]
+) -> tuple[int, ...] | None:
+    """The order of the pool after the last window of one query.
+
+    Args:
+        dataset: whose post.
+        answers: the query's tasks of stage `rerank`, of one model and replicate, with
+            what their replies were read as.
+
+    Returns:
+        A permutation of the places in the post, the candidates before the rest; None
+        where the last window has no answer that could be read.
+    """
+    for task, answer in answers:
+        if isinstance(answer, Ordering):
+            listed = listing(dataset, task)
+            if listed.is_last:
+                return listed.after(answer)
+    return None
+
+
+def depth(settings: EvidenceSettings, n: int) -> int:
+    """How many of a pool of *n* are candidates."""
+    return min(settings.rerank_depth or n, n)
+
+
+def carrying(order: Iterable[int]) -> str:
+    """An order as a task's context."""
+    return msgspec.json.encode(tuple(order)).decode()
+
+
+def _carried(task: Task, n: int) -> tuple[int, ...] | None:
+    if task.context is None:
+        return None
+    order = msgspec.json.decode(task.context, type=tuple[int, ...])
+    if sorted(order) != list(range(n)):
+        raise KeyError(task.key)
+    return order
+
+
+def _as_listed(
+    settings: EvidenceSettings, order: tuple[int, ...], query: str, replicate: int
+) -> tuple[int, ...]:
+    """The candidates in the order of the settings; the rest keeps its own below.
+
+    Replicates after the first are shuffled, so that the bias by position shows.
+    """
+    n = depth(settings, len(order))
+    candidates, rest = order[:n], order[n:]
+    if settings.order == "shuffled" or replicate > 1:
+        # from the order of the post: the same candidates are shuffled the same way
+        in_post = sorted(candidates)
+        listed = shuffled(n, settings.seed, query, replicate)
+        return (*(in_post[place] for place in listed), *rest)
+    if settings.order == "document":
+        return (*sorted(candidates), *rest)
+    return order

@@ -1,0 +1,358 @@
+"""Finds contradictory and impossible numbers, in rows and in tables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from jobs.evidence_retrieval import consistency_rules, stated_rules
+from jobs.evidence_retrieval.consistency_rules import PredictionView, RowRule, Severity
+from jobs.evidence_retrieval.metrics.gate import SHOWN_RATES
+from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.checks import TOLERANCE, check_metrics
+from jobs.metrics.columns import Bools, Ints
+from runner.scorecard import Cell, Finding, Metric, Table
+
+SUMMED = (
+    "n",
+    "positives",
+    "negatives",
+    "at_tau.tp",
+    "at_tau.fp",
+    "at_tau.tn",
+    "at_tau.fn",
+    "states.NEG",
+    "states.UNCERTAIN",
+    "states.POS",
+)
+"""Counts whose folds, and whose criteria, add up to the whole."""
+
+LOST, SENSITIVITY = "screening_fn_per_1000", "screening_sensitivity"
+
+DECIDED = frozenset(
+    [
+        *SHOWN_RATES,
+        *("tp", "fp", "tn", "fn"),
+        SENSITIVITY,
+        "screening_specificity",
+        "screening_npv",
+        LOST,
+        "alert_precision",
+        "alert_recall",
+    ]
+)
+"""Names that mean nothing without the threshold behind them."""
+
+_THRESHOLD = re.compile(r"p >=? |tau|state|threshold|target=")
+_AT_A_NUMBER = re.compile(r"evidence_(?:recall|precision)@\d+")
+_HALF = re.compile(r"(?:baseline|chance)\D{0,12}0?\.50*(?!\d)")
+
+
+def printed(metrics: Sequence[Metric], queries: Queries) -> Iterator[Finding]:
+    """All findings about the metrics of one model."""
+    yield from check_metrics(metrics)
+    by_path = {metric.path: metric for metric in metrics}
+    yield from _sums(by_path, queries)
+    yield from _denominators(by_path, queries)
+    for metric in metrics:
+        yield from _worded(metric)
+
+
+def named(metric: str) -> str:
+    """The name at a path's end, without the figure it is of (`~std`)."""
+    return metric.rpartition(".")[2].partition("~")[0]
+
+
+def _worded(metric: Metric) -> Iterator[Finding]:
+    """What a metric's own words give away."""
+    name, words = named(metric.path), f"{metric.definition} {metric.note or ''}"
+    if name in DECIDED and "@" not in name and not _THRESHOLD.search(words):
+        yield _finding(
+            "threshold_unnamed",
+            "error",
+            metric.path,
+            f"{metric.path} is {metric.value!r}, but its definition "
+            f"({metric.definition!r}) does not say at which threshold.",
+        )
+    yield from fixed_name(metric.path, metric.path, metric.definition)
+    if name == "auprc" and _HALF.search(words):
+        yield _finding(
+            "auprc_against_half",
+            "error",
+            metric.path,
+            f"{metric.path} is {metric.value!r} and compared with 0.5 "
+            f"({words.strip()!r}); its chance level is the prevalence.",
+        )
+
+
+def fixed_name(where: str, path: str, definition: str) -> Iterator[Finding]:
+    """A K chosen by query must not be printed as a number."""
+    found = _AT_A_NUMBER.search(path)
+    if found is not None and "selected" in definition:
+        yield _finding(
+            "fixed_name_for_dynamic_k",
+            "error",
+            where,
+            f"{found[0]} names a fixed K, but its definition ({definition!r}) selects "
+            "K by query.",
+        )
+
+
+def _sums(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
+    """Parts against the whole."""
+    parts = {
+        "fold": () if (queries.fold == UNKNOWN).any() else queries.folds,
+        "criterion": queries.criteria,
+    }
+    for kind, names in parts.items():
+        for name in SUMMED:
+            whole = by_path.get(name)
+            own = [by_path.get(f"{kind}.{each}.{name}") for each in names]
+            values = [metric.value for metric in own if metric is not None]
+            numbers = [value for value in values if value is not None]
+            if whole is None or not names or len(numbers) < len(names):
+                continue
+            if sum(numbers) != whole.value:
+                yield _finding(
+                    "parts_do_not_sum",
+                    "error",
+                    name,
+                    f"{name} is {whole.value!r}, but its values by {kind} add up to "
+                    f"{sum(numbers)!r}.",
+                )
+
+
+def _denominators(by_path: Mapping[str, Metric], queries: Queries) -> Iterator[Finding]:
+    """Misses are told per 1000 of all queries; per 1000 positives is another name."""
+    for prefix, rows in _parts(queries):
+        lost = by_path.get(f"{prefix}{LOST}")
+        caught = by_path.get(f"{prefix}{SENSITIVITY}")
+        if lost is None or caught is None or not (lost.value and caught.value):
+            continue
+        per_positive = 1000 * (1 - caught.value)
+        has_negatives = bool((rows & (queries.y == 0)).any())
+        is_per_positive = math.isclose(lost.value, per_positive, rel_tol=TOLERANCE)
+        if has_negatives and is_per_positive:
+            y = queries.y[rows]
+            share = float(np.mean(y[y != UNKNOWN]))
+            yield _finding(
+                "fn_per_1000_positives",
+                "error",
+                lost.path,
+                f"{lost.path} is {lost.value!r}, which is per 1000 queries with "
+                f"evidence; per 1000 queries it is {per_positive * share!r}.",
+            )
+
+
+def _parts(queries: Queries) -> Iterator[tuple[str, Bools]]:
+    """The whole, each fold and each criterion: prefix and rows."""
+    yield "", np.ones(len(queries), dtype=np.bool_)
+    places: Mapping[str, tuple[Sequence[str], Ints]] = {
+        "fold": (queries.folds, queries.fold),
+        "criterion": (queries.criteria, queries.criterion),
+    }
+    for kind, (names, column) in places.items():
+        for place, name in enumerate(names):
+            yield f"{kind}.{name}.", column == place
+
+
+def _finding(code: str, severity: Severity, where: str, message: str) -> Finding:
+    return Finding(code=code, severity=severity, where=where, message=message)
+
+
+Identity: TypeAlias = frozenset[tuple[str, Cell]]
+"""What tells a row from others: its metric, subset, fold, ..."""
+
+METRIC, VALUE = "metric", "value"
+
+IDENTIFYING = (
+    "model",
+    "fold",
+    "criterion",
+    "list",
+    "split",
+    "gamma",
+    "tau",
+    "tau_neg",
+    "tau_pos",
+    METRIC,
+    "subset",
+)
+"""Columns that tell a row of a table of metrics from others."""
+
+CONFIG = "config"
+"""Tells rows apart too; a table without it speaks of the headline."""
+
+THRESHOLDS = ("tau", "tau_neg", "tau_pos", "threshold")
+
+GROUPS = ("model", CONFIG, "fold", "criterion")
+
+DEPLOYED = "deployed"
+
+BASELINES = ("baseline", "chance")
+
+
+def check_tables(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
+    """All findings about the tables of a scorecard with this *headline*."""
+    yield from _two_values(tables, headline)
+    for table in tables:
+        yield from _nothing_deployed(table)
+        for row in _table_rows(table):
+            path, definition = str(row.get(METRIC, "")), str(row.get("definition", ""))
+            yield from fixed_name(f"{table.name} {path}", path, definition)
+            yield from _against_half(table, row)
+
+
+def _table_rows(table: Table) -> Iterator[dict[str, Cell]]:
+    for cells in table.rows:
+        yield dict(zip(table.columns, cells, strict=True))
+
+
+def _two_values(tables: Sequence[Table], headline: str) -> Iterator[Finding]:
+    """One metric of one subset has one value, wherever it is printed."""
+    first: dict[Identity, tuple[str, Cell]] = {}
+    for table in tables:
+        if not {METRIC, VALUE} <= set(table.columns):
+            continue
+        for row in _table_rows(table):
+            identity = frozenset(
+                [
+                    (CONFIG, row.get(CONFIG, headline)),
+                    *((name, row[name]) for name in IDENTIFYING if row.get(name)),
+                ]
+            )
+            where, value = first.setdefault(identity, (table.name, row[VALUE]))
+            if not _is_same(value, row[VALUE]):
+                yield Finding(
+                    code="two_values",
+                    severity="error",
+                    where=f"{table.name} {row[METRIC]}",
+                    message=(
+                        f"{row[METRIC]} is {row[VALUE]!r} in {table.name} and "
+                        f"{value!r} in {where}, of the same subset."
+                    ),
+                )
+
+
+def _is_same(one: Cell, other: Cell) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= TOLERANCE
+    return one == other
+
+
+def _nothing_deployed(table: Table) -> Iterator[Finding]:
+    """A table over several thresholds says which of them is in use.
+
+    What is marked for the whole holds for its folds and criteria too.
+    """
+    columns = [name for name in THRESHOLDS if name in table.columns]
+    if not columns:
+        return
+    tried: dict[Identity, set[tuple[Cell, ...]]] = {}
+    marked: set[Identity] = set()
+    for row in _table_rows(table):
+        group = frozenset((name, row[name]) for name in GROUPS if row.get(name))
+        tried.setdefault(group, set()).add(tuple(row[name] for name in columns))
+        if row.get(DEPLOYED):
+            marked.add(group)
+    unmarked = [
+        group
+        for group, pairs in tried.items()
+        if len(pairs) > 1 and not any(own <= group for own in marked)
+    ]
+    if unmarked:
+        most = max(len(tried[group]) for group in unmarked)
+        yield Finding(
+            code="no_deployed_threshold",
+            severity="warn",
+            where=table.name,
+            message=(
+                f"The table shows {most} settings of {', '.join(columns)} and marks "
+                f"none as {DEPLOYED}."
+            ),
+            n=len(unmarked),
+        )
+
+
+def _against_half(table: Table, row: dict[str, Cell]) -> Iterator[Finding]:
+    if named(str(row.get(METRIC, ""))) != "auprc":
+        return
+    for name in BASELINES:
+        if row.get(name) == 0.5:  # noqa: PLR2004 - the one value that is always meant
+            yield Finding(
+                code="auprc_against_half",
+                severity="error",
+                where=f"{table.name} {row[METRIC]}",
+                message=(
+                    f"{row[METRIC]} is {row.get(VALUE)!r} beside a {name} of 0.5; its "
+                    "chance level is the prevalence."
+                ),
+            )
+
+
+BY_PREDICTION: tuple[RowRule[PredictionView], ...] = (
+    *consistency_rules.STATE_RULES,
+    *consistency_rules.SELECTION_RULES,
+    *stated_rules.STATED_RULES,
+    *consistency_rules.RANKING_RULES,
+)
+
+
+OF_ROWS = (
+    *(rule.code for rule in consistency_rules.TRUTH_RULES),
+    *(rule.code for rule in BY_PREDICTION),
+)
+"""The code of every rule that rows must keep; figures and tables have further ones."""
+
+
+def check(
+    sheet: EvidenceSheet,
+    settings: EvidenceSettings,
+    metrics: Mapping[str, Sequence[Metric]],
+    tables: Sequence[Table] = (),
+) -> tuple[Finding, ...]:
+    """All contradictions in what is scored and in what was made of it.
+
+    Rows are checked under the headline configuration: the others share its lists and
+    its truth.
+
+    Args:
+        sheet: what is scored.
+        settings: of the job.
+        metrics: of each model.
+        tables: as they will be written.
+    """
+    return (
+        *_row_findings(sheet, settings),
+        *_figures(sheet, metrics),
+        *check_tables(tables, sheet.headline),
+    )
+
+
+def _row_findings(
+    sheet: EvidenceSheet, settings: EvidenceSettings
+) -> Iterator[Finding]:
+    queries = sheet.queries
+    for of_truth in consistency_rules.TRUTH_RULES:
+        yield from of_truth.findings(queries, queries, "")
+    for prediction in sheet.predictions:
+        if prediction.config == sheet.headline:
+            view = PredictionView(
+                queries=queries, prediction=prediction, settings=settings
+            )
+            for rule in BY_PREDICTION:
+                yield from rule.findings(view, queries, view.name)
+
+
+def _figures(
+    sheet: EvidenceSheet, metrics: Mapping[str, Sequence[Metric]]
+) -> Iterator[Finding]:
+    for model, own in metrics.items():
+        for found in printed(own, sheet.queries):
+            yield replace(found, where=f"{model} {found.where}")

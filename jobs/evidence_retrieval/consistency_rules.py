@@ -1,0 +1,480 @@
+"""States the rules that rows must keep: truth, rankings, K, states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+import numpy as np
+
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions, Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.columns import Bools, Floats, Ints, mean
+from jobs.metrics.selective import NEG, STATES, Edge, States, assign
+from runner.scorecard import Finding
+
+Severity: TypeAlias = Literal["error", "warn", "info"]
+"""Impossible, suspicious, or worth knowing."""
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionView:
+    """What one model under one configuration says, beside the truth."""
+
+    queries: Queries
+    prediction: Predictions
+    settings: EvidenceSettings
+
+    @property
+    def name(self) -> str:
+        """Whose prediction it is; only the headline configuration is looked at."""
+        return self.prediction.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """Rows that break a rule."""
+
+    rows: Bools  #: (Q,) which
+    where: str  #: the column or list
+    message: str  #: one sentence
+    values: Callable[[int], str]
+    """What a row says and what it should, for the example."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowRule(Generic[Subject]):
+    """What must hold row by row."""
+
+    code: str
+    severity: Severity
+    broken: Callable[[Subject], Iterable[Violation]]
+
+    def findings(
+        self, subject: Subject, queries: Queries, name: str
+    ) -> Iterator[Finding]:
+        """A finding for each column in which a row breaks it; none where all hold."""
+        for broken in self.broken(subject):
+            rows = np.flatnonzero(broken.rows)
+            if len(rows):
+                first = int(rows[0])
+                yield Finding(
+                    code=self.code,
+                    severity=self.severity,
+                    where=f"{name} {broken.where}".strip(),
+                    message=broken.message,
+                    n=len(rows),
+                    example=f"{queries.key(first)}: {broken.values(first)}",
+                )
+
+
+def _incomplete(queries: Queries) -> Iterator[Violation]:
+    """Every post is read for every criterion, so N is posts x criteria."""
+    per_post = np.bincount(queries.post, minlength=len(queries.posts))
+    first_of_post = np.zeros(len(queries), dtype=np.bool_)
+    first_of_post[np.unique(queries.post, return_index=True)[1]] = True
+    posts, criteria = len(queries.posts), len(queries.criteria)
+    yield Violation(
+        rows=first_of_post & (per_post[queries.post] < criteria),
+        where="queries",
+        message=(
+            f"There are {len(queries)} queries, but {posts} posts x {criteria} "
+            f"criteria are {posts * criteria}; posts without every criterion are left "
+            "out of figures by post."
+        ),
+        values=lambda i: f"{per_post[queries.post[i]]} of {criteria} criteria",
+    )
+
+
+def _without_gold(queries: Queries) -> Iterator[Violation]:
+    if queries.gold is not None:
+        yield Violation(
+            rows=(queries.y == 1) & ~_has_gold(queries),
+            where="gold",
+            message=(
+                "Queries with evidence name no gold sentence; they count 0 in ranking "
+                "figures."
+            ),
+            values=lambda _: "has_evidence is 1 and gold is empty",
+        )
+
+
+def _gold_on_negatives(queries: Queries) -> Iterator[Violation]:
+    if queries.gold is not None:
+        yield Violation(
+            rows=(queries.y == 0) & _has_gold(queries),
+            where="gold",
+            message="Queries without evidence name gold sentences.",
+            values=lambda i: f"has_evidence is 0 and gold is {_joined(queries, i)}",
+        )
+
+
+def _has_gold(queries: Queries) -> Bools:
+    return np.array([bool(own) for own in queries.gold or ()], dtype=np.bool_)
+
+
+def _joined(queries: Queries, i: int) -> str:
+    return "|".join(queries.gold[i]) if queries.gold is not None else ""
+
+
+def _empty_pools(queries: Queries) -> Iterator[Violation]:
+    yield Violation(
+        rows=queries.pool == 0,
+        where="pool",
+        message="Posts without a sentence have nothing to rank.",
+        values=lambda _: "0 candidates",
+    )
+
+
+TRUTH_RULES: tuple[RowRule[Queries], ...] = (
+    RowRule(code="incomplete_posts", severity="warn", broken=_incomplete),
+    RowRule(code="positive_without_gold", severity="warn", broken=_without_gold),
+    RowRule(code="negative_with_gold", severity="error", broken=_gold_on_negatives),
+    RowRule(code="empty_pool", severity="info", broken=_empty_pools),
+)
+
+
+def _gold_not_listed(view: PredictionView) -> Iterator[Violation]:
+    gold = view.queries.gold
+    if gold is not None:
+        for name, lists in view.prediction.lists.items():
+            yield _unlisted(name, gold, lists)
+
+
+def _unlisted(
+    name: str, gold: Sequence[Sequence[str]], lists: Sequence[Sequence[str]]
+) -> Violation:
+    missing = {
+        i: uids
+        for i, own in enumerate(gold)
+        if own and (uids := set(own).difference(lists[i]))
+    }
+    total = sum(map(len, missing.values()))
+    rows = np.zeros(len(gold), dtype=np.bool_)
+    rows[list(missing)] = True
+    return Violation(
+        rows=rows,
+        where=name,
+        message=f"{total} gold sentences are not in their list at all, at any rank.",
+        values=lambda i: (
+            f"{len(missing[i])} of {len(set(gold[i]))} missing, such as "
+            f"{min(missing[i])}"
+        ),
+    )
+
+
+def _shorter_than_pool(view: PredictionView) -> Iterator[Violation]:
+    pool = view.queries.pool
+    for name, lengths in _lengths(view).items():
+        yield _beside_pool(view, name, lengths, lengths < pool, "fewer")
+
+
+def _longer_than_pool(view: PredictionView) -> Iterator[Violation]:
+    pool = view.queries.pool
+    for name, lengths in _lengths(view).items():
+        yield _beside_pool(view, name, lengths, lengths > pool, "more")
+
+
+def _beside_pool(
+    view: PredictionView, name: str, lengths: Ints, rows: Bools, what: str
+) -> Violation:
+    pool = view.queries.pool
+    return Violation(
+        rows=(pool != UNKNOWN) & rows,
+        where=name,
+        message=f"Lists rank {what} sentences than the post has.",
+        values=lambda i: f"{lengths[i]} of {pool[i]} candidates",
+    )
+
+
+def _end_early(view: PredictionView) -> Iterator[Violation]:
+    """Recall at 20 that equals recall at 10 may only mean that lists stop at 10."""
+    for name, lengths in _lengths(view).items():
+        longest = int(lengths.max(initial=0))
+        beyond = [k for k in sorted(view.settings.k_values) if k > longest]
+        if beyond:
+            yield _ending(name, lengths, longest, beyond)
+
+
+def _ending(name: str, lengths: Ints, longest: int, beyond: Sequence[int]) -> Violation:
+    shown = ", ".join(map(str, beyond))
+    return Violation(
+        rows=lengths == longest,
+        where=name,
+        message=(
+            f"Lists end at {longest}: figures at {shown} equal those at {longest} for "
+            "that reason alone."
+        ),
+        values=lambda _: f"{longest} sentences",
+    )
+
+
+def _lengths(view: PredictionView) -> dict[str, Ints]:
+    return {
+        name: np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        for name, lists in view.prediction.lists.items()
+    }
+
+
+RANKING_RULES: tuple[RowRule[PredictionView], ...] = (
+    RowRule(code="gold_not_listed", severity="info", broken=_gold_not_listed),
+    RowRule(code="list_shorter_than_pool", severity="info", broken=_shorter_than_pool),
+    RowRule(code="list_longer_than_pool", severity="error", broken=_longer_than_pool),
+    RowRule(code="lists_end_early", severity="info", broken=_end_early),
+)
+
+
+TOLERANCE = 1e-9
+"""Of probabilities that a file prints with few digits."""
+
+
+def recomputed(view: PredictionView, edge: Edge) -> States | None:
+    """The state of each row by its probability and thresholds; UNKNOWN without them."""
+    p, low, high = view.prediction.prob, *_thresholds(view)
+    if p is None or low is None or high is None:
+        return None
+    rows = ~(np.isnan(p) | np.isnan(low) | np.isnan(high)) & ~(low > high)
+    states = np.full(len(p), UNKNOWN, dtype=np.int8)
+    states[rows] = assign(p[rows], low[rows], high[rows], edge=edge)
+    return states
+
+
+def states_in_force(view: PredictionView) -> States | None:
+    """The file's own states, else those that follow from the thresholds."""
+    if view.prediction.state is not None:
+        return view.prediction.state
+    return recomputed(view, view.settings.gate_edge)
+
+
+def _thresholds(view: PredictionView) -> tuple[Floats | None, Floats | None]:
+    return view.prediction.tau_neg, view.prediction.tau_pos
+
+
+def _contradicted(view: PredictionView) -> dict[Edge, Bools]:
+    """Rows whose stated state is not the recomputed one, under either edge."""
+    stated = view.prediction.state
+    found: dict[Edge, Bools] = {}
+    edges: tuple[Edge, ...] = ("lt", "le")
+    for edge in edges:
+        state = recomputed(view, edge)
+        if stated is not None and state is not None:
+            found[edge] = (stated != UNKNOWN) & (state != UNKNOWN) & (stated != state)
+    return found
+
+
+def _contradict_thresholds(view: PredictionView) -> Iterator[Violation]:
+    found = _contradicted(view)
+    if not found or not all(rows.any() for rows in found.values()):
+        return  # one of the two edges explains every state
+    lt, le = (int(found[edge].sum()) for edge in ("lt", "le"))
+    yield Violation(
+        rows=found[view.settings.gate_edge],
+        where="state",
+        message=(
+            f"{lt} of {len(view.queries)} states do not follow from p and the "
+            f"thresholds where NEG is p < tau_neg, {le} where it is p <= tau_neg."
+        ),
+        values=lambda i: _said(view, i),
+    )
+
+
+def _other_edge(view: PredictionView) -> Iterator[Violation]:
+    found = _contradicted(view)
+    edge = view.settings.gate_edge
+    other: Edge = "le" if edge == "lt" else "lt"
+    if found and not found[other].any():
+        yield Violation(
+            rows=found[edge],
+            where="state",
+            message=(
+                f"States at a threshold follow the edge rule {other}, not {edge}, "
+                "which figures here go by."
+            ),
+            values=lambda i: _said(view, i),
+        )
+
+
+def _said(view: PredictionView, i: int) -> str:
+    """A row's state and what it should be by its own numbers."""
+    p, low, high = view.prediction.prob, *_thresholds(view)
+    state = recomputed(view, view.settings.gate_edge)
+    stated = view.prediction.state
+    if p is None or low is None or high is None or state is None or stated is None:
+        return ""
+    return (
+        f"{STATES[stated[i]]} stated, {STATES[state[i]]} by p {p[i]} and thresholds "
+        f"{low[i]} and {high[i]}"
+    )
+
+
+def _crossed(view: PredictionView) -> Iterator[Violation]:
+    low, high = _thresholds(view)
+    if low is not None and high is not None:
+        yield Violation(
+            rows=low > high,
+            where="tau_neg",
+            message="tau_neg lies above tau_pos, so that no state can be told.",
+            values=lambda i: f"tau_neg {low[i]}, tau_pos {high[i]}",
+        )
+
+
+def _vary_in_fold(view: PredictionView) -> Iterator[Violation]:
+    for name, column in zip(("tau_neg", "tau_pos"), _thresholds(view), strict=True):
+        if column is not None:
+            yield _varying(name, column, _first_by_fold(view, column))
+
+
+def _varying(name: str, column: Floats, first: Floats) -> Violation:
+    return Violation(
+        rows=~(np.isnan(column) | np.isnan(first)) & (column != first),
+        where=name,
+        message=f"{name} varies within a fold, which has one pair of thresholds.",
+        values=lambda i: f"{column[i]}, but {first[i]} on the fold's first row",
+    )
+
+
+def _same_everywhere(view: PredictionView) -> Iterator[Violation]:
+    """Fitted thresholds differ a little from fold to fold; constants do not."""
+    low, high = _thresholds(view)
+    if low is None or high is None:
+        return
+    folds = view.queries.fold
+    rows = (folds != UNKNOWN) & ~np.isnan(low) & ~np.isnan(high)
+    has_folds = len(np.unique(folds[rows])) > 1
+    firsts = (_first_by_fold(view, column)[rows] for column in (low, high))
+    if has_folds and all(len(np.unique(first)) == 1 for first in firsts):
+        yield Violation(
+            rows=rows,
+            where="tau_neg, tau_pos",
+            message=(
+                "The thresholds are the same in all folds; fitted ones would differ, "
+                "so these were set by hand or on all data at once."
+            ),
+            values=lambda i: f"{low[i]} and {high[i]}",
+        )
+
+
+def _first_by_fold(view: PredictionView, column: Floats) -> Floats:
+    """The first value that a row's fold has in *column*; NaN outside of any fold."""
+    folds = view.queries.fold
+    first = np.full(len(column), np.nan)
+    for fold in np.unique(folds[folds != UNKNOWN]):
+        own = np.flatnonzero((folds == fold) & ~np.isnan(column))
+        if len(own):
+            first[folds == fold] = column[own[0]]
+    return first
+
+
+def _not_monotone(view: PredictionView) -> Iterator[Violation]:
+    """Isotonic and Platt calibration keep the order of raw probabilities."""
+    raw, p = view.prediction.prob_raw, view.prediction.prob
+    if raw is None or p is None:
+        return
+    rows = np.zeros(len(p), dtype=np.bool_)
+    for fold in np.unique(view.queries.fold):
+        own = np.flatnonzero(
+            (view.queries.fold == fold) & ~np.isnan(raw) & ~np.isnan(p)
+        )
+        rows[_falling(own, raw, p)] = True
+    yield Violation(
+        rows=rows,
+        where="p",
+        message=(
+            "Calibrated probabilities do not rise with the raw ones within a fold, "
+            "which no single monotone calibration gives."
+        ),
+        values=lambda i: f"{p[i]} from raw {raw[i]}, below that of a smaller raw value",
+    )
+
+
+def _falling(rows: Ints, raw: Floats, p: Floats) -> Ints:
+    """Those whose p lies below that of a row with a smaller raw value."""
+    order = rows[np.lexsort((p[rows], raw[rows]))]
+    if not len(order):
+        return order
+    highest = np.maximum.accumulate(p[order])
+    starts = np.searchsorted(raw[order], raw[order], side="left")
+    before = np.where(starts > 0, highest[starts - 1], -np.inf)
+    return order[p[order] < before - TOLERANCE]
+
+
+STATE_RULES: tuple[RowRule[PredictionView], ...] = (
+    RowRule(
+        code="state_contradicts_thresholds",
+        severity="error",
+        broken=_contradict_thresholds,
+    ),
+    RowRule(code="state_of_other_edge", severity="warn", broken=_other_edge),
+    RowRule(code="thresholds_crossed", severity="error", broken=_crossed),
+    RowRule(code="thresholds_vary_in_fold", severity="error", broken=_vary_in_fold),
+    RowRule(
+        code="same_thresholds_in_all_folds", severity="warn", broken=_same_everywhere
+    ),
+    RowRule(code="calibration_not_monotone", severity="error", broken=_not_monotone),
+)
+
+
+def _neg_with_k(view: PredictionView) -> Iterator[Violation]:
+    k, state = view.prediction.k, states_in_force(view)
+    if k is not None and state is not None:
+        yield Violation(
+            rows=(state == NEG) & (k > 0),
+            where="selected_k",
+            message="Queries that are skipped (NEG) have sentences selected.",
+            values=lambda i: f"NEG with K {k[i]}",
+        )
+
+
+def _shown_without_k(view: PredictionView) -> Iterator[Violation]:
+    k, state = view.prediction.k, states_in_force(view)
+    if k is not None and state is not None:
+        yield Violation(
+            rows=(state != UNKNOWN)
+            & (state != NEG)
+            & (k == 0)
+            & (view.queries.pool != 0),
+            where="selected_k",
+            message="Queries that are to be read (not NEG) have no sentence selected.",
+            values=lambda i: f"{STATES[state[i]]} with K 0",
+        )
+
+
+def _above_pool(view: PredictionView) -> Iterator[Violation]:
+    k, pool = view.prediction.k, view.queries.pool
+    if k is not None:
+        yield Violation(
+            rows=(pool != UNKNOWN) & (k > pool),
+            where="selected_k",
+            message="More sentences are selected than the post has.",
+            values=lambda i: f"K {k[i]} of {pool[i]} candidates",
+        )
+
+
+def _without_effect(view: PredictionView) -> Iterator[Violation]:
+    """A larger share of the mass never needs fewer sentences, and at times more."""
+    sweep = view.prediction.sweep
+    low, high = min(sweep, default=0.0), max(sweep, default=0.0)
+    if low == high:
+        return
+    rows = (sweep[low] != UNKNOWN) & (sweep[high] != UNKNOWN)
+    less, more = (mean(sweep[gamma][rows].tolist()) for gamma in (low, high))
+    if less is not None and more is not None and more <= less:
+        yield Violation(
+            rows=rows,
+            where="gamma sweep",
+            message=(
+                f"Mean K does not grow with gamma: {less} at {low}, {more} at {high}."
+            ),
+            values=lambda i: f"K {sweep[low][i]} and {sweep[high][i]}",
+        )
+
+
+SELECTION_RULES: tuple[RowRule[PredictionView], ...] = (
+    RowRule(code="neg_with_k", severity="warn", broken=_neg_with_k),
+    RowRule(code="shown_without_k", severity="warn", broken=_shown_without_k),
+    RowRule(code="k_above_pool", severity="warn", broken=_above_pool),
+    RowRule(code="gamma_without_effect", severity="warn", broken=_without_effect),
+)

@@ -1,0 +1,289 @@
+"""Writes the JSON documents of a scoring: summary, leaks, findings, gates."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from jobs.evidence_retrieval.metrics.bootstrap import RetrievalMeasure
+from jobs.evidence_retrieval.metrics.breakdowns import over_folds
+from jobs.evidence_retrieval.metrics.results import ModelResults
+from jobs.evidence_retrieval.metrics.retrieval import fold_masks
+from jobs.evidence_retrieval.queries import EvidenceSheet, FoldGate
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.columns import Bools, Floats
+from jobs.metrics.selective import STATES
+from jobs.text import slugs
+from runner.scorecard import Artifact, Finding, Metric
+
+
+class EvidenceFolders:
+    """The folders of a scoring's models."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        self._slugs = slugs(models)
+        self._is_alone = len(models) == 1
+
+    def one(self, model: str, name: str) -> str:
+        """A file that a model has once."""
+        return name if self._is_alone else f"{self._slugs[model]}/{name}"
+
+    def all(self, model: str, name: str) -> tuple[str, ...]:
+        """A file that stands in the model's folder, and at the top if it is alone."""
+        inside = f"{self._slugs[model]}/{name}"
+        return (inside, name) if self._is_alone else (inside,)
+
+
+def step_files(pattern: str, steps: Sequence[str]) -> dict[str, str]:
+    """The file of each list of a model, such as `run.reranked.txt`."""
+    return {step: pattern.format(slug) for step, slug in slugs(steps).items()}
+
+
+def documents(
+    sheet: EvidenceSheet, findings: Iterable[Finding], places: EvidenceFolders
+) -> Iterator[Artifact]:
+    """`leakage.json`, `consistency.json`, and the gates as they were fitted.
+
+    `gate_fold_<k>.json` for each model and fold; `gate_final.json` where it was asked
+    for, one file of all models, as `--apply-gate` takes it.
+    """
+    leaks = [asdict(own) for own in sheet.leak_checks]
+    yield Artifact(name="leakage.json", text=as_text(leaks))
+    contradictions = [asdict(finding) for finding in findings]
+    yield Artifact(name="consistency.json", text=as_text(contradictions))
+    if sheet.final_gates:
+        yield Artifact(name="gate_final.json", text=sheet.final_gates)
+    for model in sheet.models:
+        gates: dict[str, list[FoldGate]] = {}
+        for gate in sheet.gates:
+            if gate.model == model:
+                gates.setdefault(gate.fold, []).append(gate)
+        files = step_files("gate_fold_{}.json", tuple(gates))
+        for fold, fitted in gates.items():
+            content = {
+                "model": model,
+                "fold": fold,
+                "configs": {gate.config: _gate(gate) for gate in fitted},
+            }
+            name = places.one(model, files[fold])
+            yield Artifact(name=name, text=as_text(content))
+
+
+def _gate(gate: FoldGate) -> dict[str, Any]:
+    return {
+        "posts": dict(gate.posts),
+        "tau_neg": gate.tau_neg,
+        "tau_pos": gate.tau_pos,
+        "on_tune": dict(gate.on_tune),
+        "fitted": dict(gate.fitted),
+    }
+
+
+def as_text(content: Any) -> str:  # noqa: ANN401 - whatever JSON can hold
+    """JSON with a line end; an infinite threshold is written as the text `inf`."""
+    plain = _plain(content)
+    return json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever JSON can hold
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and math.isinf(value):
+        return repr(value)
+    return value
+
+
+LISTED = ("recall", "mrr", "map", "ndcg")
+"""The measures of a list's block, at each cut-off."""
+
+
+def summary_json(
+    own: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+) -> str:
+    """The file of one model's headline configuration."""
+    content = _by_fold(own, sheet, settings) if own.folds else _by_list(own, settings)
+    return as_text(content)
+
+
+def fold_keys(settings: EvidenceSettings) -> dict[str, dict[str, str]]:
+    """What each group of a fold's block holds: key, and path of the measure."""
+    at_fpr = {
+        f"{key}_{_percent(target)}pct_fpr": f"{path}@{target:g}"
+        for target in settings.fpr_targets
+        for key, path in (
+            ("tpr_at", "tpr_at_fpr"),
+            ("threshold_at", "threshold_at_fpr"),
+        )
+    }
+    return {
+        "ne_gate": {"auroc": "auroc", "auprc": "auprc", **at_fpr, "ece": "ece"},
+        "deployment": {
+            "neg_rate": "neg_rate",
+            "uncertain_rate": "uncertain_rate",
+            "pos_rate": "pos_rate",
+            "screening_sensitivity": "screening_sensitivity",
+            "screening_fpr": "at_screening.fpr",
+            "screening_npv": "screening_npv",
+            "screening_fn_per_1000": "screening_fn_per_1000",
+            "alert_precision": "alert_precision",
+            "alert_recall": "alert_recall",
+            "alert_fpr": "at_alert.fpr",
+        },
+        "evidence": {
+            "recall@K": "evidence_recall@K",
+            "precision@K": "evidence_precision@K",
+            "ndcg@10": "ndcg@10",
+            "mrr": "mrr",
+        },
+        "dynamic_k": {
+            # the format states K as it was selected, not what a short post shows
+            "mean_k": "k_nominal.mean",
+            "median_k": "k_nominal.median",
+            "mean_n": "n_candidates.mean",
+            **{f"{state}_mean_k": f"k_nominal.{state}.mean" for state in STATES},
+        },
+    }
+
+
+def _percent(target: float) -> str:
+    return f"{100 * target:.10g}"
+
+
+def _by_fold(
+    own: ModelResults, sheet: EvidenceSheet, settings: EvidenceSettings
+) -> dict[str, Any]:
+    keys = fold_keys(settings)
+    known = own.by_path()
+    results, aggregated = [], {}
+    definitions, intervals, n_defined = {}, {}, {}
+    for fold, measures in own.folds.items():
+        blocks = {group: _values(paths, measures) for group, paths in keys.items()}
+        results.append(
+            {
+                "fold": fold,
+                "threshold_selection": _selection(own, sheet, fold),
+                "test_metrics": {g: block for g, block in blocks.items() if block},
+            }
+        )
+    for group, paths in keys.items():
+        for key, path in paths.items():
+            if path not in known:
+                continue
+            name = f"{group}.{key}"
+            found = over_folds(own.folds, path, settings.ddof)
+            aggregated[name] = {
+                "mean": found.mean,
+                "std": found.std,
+                "median": found.median,
+                "min": found.min,
+                "max": found.max,
+            }
+            definitions[name] = known[path].definition
+            intervals[name] = _interval(known[path])
+            n_defined[name] = found.n_defined
+    return {
+        "n_folds": len(own.folds),
+        "config": {
+            "model": own.block.prediction.model,
+            "config": own.block.prediction.config,
+            "profile": settings.profile,
+            "ddof": settings.ddof,
+        },
+        "fold_results": results,
+        "aggregated_metrics": aggregated,
+        "definitions": definitions,
+        "intervals": intervals,
+        "n_defined": n_defined,
+    }
+
+
+def _values(
+    paths: Mapping[str, str], measures: Mapping[str, RetrievalMeasure]
+) -> dict[str, float | int | None]:
+    return {
+        key: measures[path].value for key, path in paths.items() if path in measures
+    }
+
+
+def _selection(own: ModelResults, sheet: EvidenceSheet, fold: str) -> dict[str, Any]:
+    """The thresholds of a fold, and what they reached where they were chosen."""
+    prediction = own.block.prediction
+    for gate in sheet.gates:
+        wanted = (prediction.model, prediction.config, fold)
+        if (gate.model, gate.config, gate.fold) == wanted:
+            found: dict[str, Any] = {"tau_neg": gate.tau_neg, "tau_pos": gate.tau_pos}
+            for name, value in gate.on_tune.items():
+                group, _, key = name.partition("_")
+                if group in {"screening", "alert"}:
+                    found.setdefault(group, {})[key] = value
+                else:
+                    found.setdefault("distribution", {})[name] = value
+            return found
+    rows = fold_masks(own.block)[fold]
+    return {
+        name: float(values[0])
+        for name in ("tau_neg", "tau_pos")
+        if len(values := _distinct(getattr(prediction, name), rows)) == 1
+    }
+
+
+def _distinct(column: Floats | None, rows: Bools) -> Floats:
+    """The different thresholds of some queries; those without one are left out."""
+    values = np.empty(0) if column is None else np.unique(column[rows])
+    return values[~np.isnan(values)]
+
+
+def _by_list(own: ModelResults, settings: EvidenceSettings) -> dict[str, Any]:
+    known = own.by_path()
+    block = own.block
+    positives = int((block.queries.y[block.judged] == 1).sum())
+    content: dict[str, Any] = {}
+    definitions, intervals, n_defined = {}, {}, {}
+    for name in block.lists:
+        prefix = f"{name}." if len(block.lists) > 1 else ""
+        paths = {
+            key: f"{prefix}{key}"
+            for key in (f"{m}@{k}" for m in LISTED for k in settings.k_values)
+            if f"{prefix}{key}" in known
+        }
+        of_positives = {
+            **{key: known[path].value for key, path in paths.items()},
+            "queries_total": int(block.judged.sum()),
+            "queries_with_positives": positives,
+            "queries_evaluated": len(block.lists[name].rows),
+            "skip_no_positives": True,
+        }
+        content[name] = of_positives
+        if settings.all_queries:
+            over_all = {key: known[f"all_queries.{name}.{key}"].value for key in paths}
+            counts = {
+                "queries_evaluated": int(block.judged.sum()),
+                "skip_no_positives": False,
+            }
+            content[name] = {
+                "positives_only": of_positives,
+                "all_queries": {**of_positives, **over_all, **counts},
+            }
+        for key, path in paths.items():
+            definitions[f"{name}.{key}"] = known[path].definition
+            intervals[f"{name}.{key}"] = _interval(known[path])
+            n_defined[f"{name}.{key}"] = known[path].n_defined
+    return {
+        **content,
+        "eval_split": "all",
+        "definitions": definitions,
+        "intervals": intervals,
+        "n_defined": n_defined,
+    }
+
+
+def _interval(metric: Metric) -> dict[str, float | int | None]:
+    """The value over all queries, which the interval is about."""
+    return {"value": metric.value, "lo": metric.lo, "hi": metric.hi}

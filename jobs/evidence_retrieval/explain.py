@@ -1,0 +1,424 @@
+"""Explains a query: sentences, scores by stage, gate, K, gold, replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval.candidates import LOCAL, listing
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.explain_query import (
+    ExplainedQuery,
+    ExplainedRun,
+    QueryAnswers,
+    SelectedQueries,
+    head,
+    item,
+    selections,
+)
+from jobs.evidence_retrieval.explain_stages import (
+    before_any_run,
+    fitting_lines,
+    gate_lines,
+    k_lines,
+    k_of,
+    of_import,
+    of_model,
+    outcome,
+    pool_of,
+    sentence_lines,
+    shown_of,
+    state_of,
+)
+from jobs.evidence_retrieval.parsing import (
+    Assessment,
+    EndpointScores,
+    Ordering,
+    PostAssessment,
+    PostVectors,
+)
+from jobs.evidence_retrieval.plan import PARSERS, plan, wanted
+from jobs.evidence_retrieval.predictions.columns import queries
+from jobs.evidence_retrieval.queries import UNKNOWN, Predictions
+from jobs.metrics import assign
+from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.selective import STATES
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    plural,
+    quoted_lines,
+    text_table,
+)
+from runner.clients.wire_shared import skeleton
+from runner.job import Answer, Answers, Task, TaskSpec
+from runner.messages import (
+    ChatRequest,
+    EmbedRequest,
+    ParseFailure,
+    Request,
+    RerankRequest,
+)
+from runner.money.tokens import prompt_tokens
+
+CRITERION_WIDTH = 16
+
+
+def overview_lines(
+    queries: Sequence[ExplainedQuery], predictions: Predictions | None
+) -> Iterator[str]:
+    """The queries of one post under the headline; None before any run."""
+    first = queries[0]
+    title = "before any run"
+    if predictions is not None:
+        title = f"{one_line(predictions.model)}, {one_line(predictions.config)}"
+    yield cut(f"{one_line(first.post_id)}  {title}", WIDTH)
+    yield f"pool       {first.standing}"
+    columns = [
+        TextColumn(
+            title="criterion",
+            cells=[clip(each.criterion_id, CRITERION_WIDTH) for each in queries],
+            has_words=True,
+        )
+    ]
+    if predictions is not None:
+        columns += _columns(queries, predictions)
+    truths = [each.truth for each in queries]
+    columns.append(TextColumn(title="gold", cells=truths, has_words=True))
+    yield from text_table(columns)
+
+
+def _columns(
+    queries: Sequence[ExplainedQuery], predictions: Predictions
+) -> Iterator[TextColumn]:
+    places = [query.place for query in queries]
+    p = predictions.prob if predictions.prob is not None else predictions.score
+    title = "p" if predictions.prob is not None else "score"
+    values = [None if p is None else float(p[place]) for place in places]
+    yield TextColumn(title=title, cells=[number(value) for value in values])
+    states = [outcome(predictions, place) for place in places]
+    yield TextColumn(title="state", cells=states, has_words=True)
+    ks = (k_of(predictions, place) for place in places)
+    yield TextColumn(title="K", cells=[NONE if k is None else str(k) for k in ks])
+    cells = [_found(query, predictions) for query in queries]
+    yield TextColumn(title="gold at", cells=cells)
+
+
+def _found(query: ExplainedQuery, predictions: Predictions) -> str:
+    """The places of the gold in the list that a reader sees the beginning of."""
+    lists = predictions.lists.get(predictions.final)
+    gold = frozenset(query.gold or ())
+    listed = () if lists is None else lists[query.place]
+    return joined_words(rank for rank, uid in enumerate(listed, start=1) if uid in gold)
+
+
+def prompt_lines(dataset: EvidenceDataset, query: ExplainedQuery) -> Iterator[str]:
+    """Each first-stage task about the query, with the texts that are sent."""
+    own = {query.key, query.post_id}
+    for spec in plan(dataset):
+        task = _task(spec)
+        if item(task) in own:
+            yield from _lines(dataset, spec, task)
+    first_stage = dataset.settings.first_stage
+    if "rerank" in wanted(dataset) and first_stage not in LOCAL:
+        yield f"  rerank      follows what {first_stage} answers"
+
+
+def _task(spec: TaskSpec) -> Task:
+    """The first replicate of a spec, of no model in particular."""
+    return Task(
+        number=0,
+        stage=spec.stage,
+        key=spec.key,
+        model="",
+        replicate=1,
+        context=spec.context,
+    )
+
+
+def _lines(dataset: EvidenceDataset, spec: TaskSpec, task: Task) -> Iterator[str]:
+    if spec.skip is not None:
+        yield f"  {spec.stage:<10}  not asked: {spec.skip}"
+        return
+    request = asking.request(dataset, task)
+    tokens = plural(prompt_tokens(request), "token")
+    yield f"  {spec.stage:<10}  about {tokens}, {_extent(request)}"
+    if isinstance(request, ChatRequest):
+        for message in request.messages:
+            yield f"    {message.role}"
+            yield from quoted_lines(message.text)
+
+
+def _extent(request: Request) -> str:
+    match request:
+        case ChatRequest():
+            return f"at most {plural(request.max_tokens, 'token')} for the reply"
+        case EmbedRequest():
+            return f"{plural(len(request.texts), 'text')}: criteria, then sentences"
+        case RerankRequest():
+            documents = plural(len(request.documents), "document")
+            return f"the criterion's text and {documents}"
+
+
+HASH_LENGTH = 16
+"""Digits that are shown of a prompt's hash; enough to tell the prompts of a run."""
+
+Line: TypeAlias = tuple[str, str]
+"""A label and what it is of."""
+
+
+def reply_lines(
+    dataset: EvidenceDataset, query: ExplainedQuery, answers: Iterable[Answer]
+) -> Iterator[str]:
+    """Each answer: its task and prompt, the reply, and what was made of it."""
+    for answer in answers:
+        task = answer.task
+        yield cut(
+            f"  {task.stage:<10}  {one_line(task.model)}, replicate {task.replicate}, "
+            f"task {task.number}",
+            WIDTH,
+        )
+        if answer.skip is None:
+            yield f"    prompt  {prompt_hash(dataset, task)}"
+        if answer.chat is not None:
+            yield from quoted_lines(answer.chat.text)
+            if answer.chat.finish_reason != "stop":
+                yield f"    ended   {one_line(answer.chat.finish_reason)}"
+        for label, line in _reading(dataset, query, answer):
+            yield from hanging_lines(f"    {label:<6}  ", line)
+
+
+def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
+    """The hash under which the log has the request, or that it cannot be built.
+
+    It is that of the request as these settings make it: a run that was sent with other
+    ones, or asked again after an unreadable reply, has another hash in its log.
+    """
+    try:
+        request = asking.request(dataset, task)
+    except KeyError:
+        return "unknown: the data no longer hold the item"
+    return skeleton(request, task.model).sha256[:HASH_LENGTH]
+
+
+def _reading(
+    dataset: EvidenceDataset, query: ExplainedQuery, answer: Answer
+) -> Iterator[Line]:
+    """What was read, what had to be mended for that, or what went wrong."""
+    if answer.skip is not None:
+        yield "skip", one_line(answer.skip)
+    elif answer.error is not None:
+        yield "error", one_line(answer.error)
+    elif answer.reply is None:
+        yield "open", "not answered yet"
+    else:
+        task = answer.task
+        parsed = PARSERS[task.stage](dataset, task, answer.reply)
+        yield from _value(dataset, query, task, parsed)
+
+
+def _value(
+    dataset: EvidenceDataset, query: ExplainedQuery, task: Task, parsed: object
+) -> Iterator[Line]:
+    match parsed:
+        case ParseFailure(reason=reason, detail=detail):
+            yield "failed", reason + (f": {one_line(detail)}" if detail else "")
+        case Assessment():
+            yield from _assessment(parsed)
+        case PostAssessment():
+            yield from _noted(parsed.noted)
+            own = parsed.criteria.get(query.criterion_id)
+            if own is None:
+                yield "read", "nothing of this criterion, which is asked alone"
+            else:
+                yield from _value(dataset, query, task, own)
+        case Ordering():
+            listed = listing(dataset, task)
+            order = (listed.places[place] + 1 for place in parsed.places)
+            window = f"window {listed.window + 1} of {len(listed.spans)}"
+            yield "read", f"{window}, best first: {joined_words(order)}"
+            yield from _noted(parsed.noted)
+        case PostVectors():
+            n = len(parsed.criteria) + len(parsed.sentences)
+            length = parsed.criteria.shape[1]
+            yield "read", f"{plural(n, 'vector')} of {plural(length, 'number')}"
+        case EndpointScores():
+            there = sum(score is not None for score in parsed.scores)
+            pool = plural(len(parsed.scores), "sentence")
+            yield "read", f"{plural(there, 'score')} for {pool}"
+            yield from _noted(parsed.noted)
+        case _:
+            raise AssertionError(parsed)
+
+
+def _assessment(read: Assessment) -> Iterator[Line]:
+    listed = [f"{place + 1} ({rated})" for place, rated in read.relevance.items()]
+    sentences = ", ".join(listed) or "none"
+    yield "read", f"probability {read.probability:g}, relevant sentences {sentences}"
+    yield from _noted(read.noted)
+
+
+def _noted(noted: Mapping[str, int]) -> Iterator[Line]:
+    if noted:
+        yield "noted", ", ".join(f"{name} {n}" for name, n in noted.items())
+
+
+NAME_WIDTH = 30
+
+
+def stated_lines(predictions: Predictions, place: int) -> Iterator[str]:
+    """Every number that the files give, then the state by file and by thresholds."""
+    found = {name: value for name, value in _numbers(predictions, place) if value}
+    found |= {"state": state_of(predictions, place)}
+    found |= {"state by p and taus": _recomputed(predictions, place)}
+    titles = [clip(name, NAME_WIDTH) for name in found]
+    yield from text_table(
+        [
+            TextColumn(title="the files say", cells=titles, has_words=True),
+            TextColumn(title="", cells=list(found.values()), has_words=True),
+        ]
+    )
+
+
+def _numbers(predictions: Predictions, place: int) -> Iterator[tuple[str, str]]:
+    yield "p raw", _float(predictions.prob_raw, place)
+    yield "p", _float(predictions.prob, place)
+    yield "score", _float(predictions.score, place)
+    yield "tau_neg", _float(predictions.tau_neg, place)
+    yield "tau_pos", _float(predictions.tau_pos, place)
+    yield "K", _int(predictions.k, place)
+    for gamma, k in predictions.sweep.items():
+        yield f"K at gamma {gamma:g}", _int(k, place)
+    for name, values in predictions.given.items():
+        yield name, _float(values, place)
+
+
+def _float(column: Floats | None, place: int) -> str:
+    """A number as it stands in a file; empty where there is none."""
+    value = np.nan if column is None else float(column[place])
+    return "" if np.isnan(value) else f"{value:.12g}"
+
+
+def _int(column: Ints | None, place: int) -> str:
+    value = UNKNOWN if column is None else int(column[place])
+    return "" if value == UNKNOWN else str(value)
+
+
+def _recomputed(predictions: Predictions, place: int) -> str:
+    columns = (predictions.prob, predictions.tau_neg, predictions.tau_pos)
+    own = [np.nan if each is None else float(each[place]) for each in columns]
+    if np.isnan(own).any():
+        return "not known: p or a threshold is missing"
+    p, low, high = own
+    below, at = (
+        STATES[assign(np.array([p]), low, high, edge=edge)[0]] for edge in ("lt", "le")
+    )
+    return below if below == at else f"{below}; {at} if p = tau_neg counts as NEG"
+
+
+def explain(
+    dataset: EvidenceDataset, answers: Answers | None, items: tuple[str, ...]
+) -> str:
+    """Explain queries, or posts with all their queries in short.
+
+    Args:
+        dataset: the inputs.
+        answers: those of a run; None before any.
+        items: ids of posts, and queries as `post/criterion`.
+
+    Raises:
+        UsageError: an item names nothing in the data or the run.
+    """
+    if answers is None:
+        chosen = selections(items, dataset, queries(dataset))
+        pages = [_before(dataset, selection) for selection in chosen]
+    else:
+        run = ExplainedRun(dataset, answers)
+        chosen = selections(items, dataset, run.sheet.queries)
+        told = QueryAnswers(dataset, answers, chosen)
+        pages = [
+            _after(run, told, model, selection)
+            for selection in chosen
+            for model in run.sheet.models
+        ]
+    return "\n\n".join("\n".join(page) for page in pages) + "\n"
+
+
+def _before(dataset: EvidenceDataset, selection: SelectedQueries) -> Iterator[str]:
+    if selection.is_post:
+        yield from overview_lines(selection.queries, None)
+        return
+    (query,) = selection.queries
+    yield from head(query, "before any run")
+    yield from _part("sentences")
+    stages = before_any_run(dataset, query)
+    yield from sentence_lines(query, pool_of(query), stages, None)
+    yield from _part("prompts")
+    yield from prompt_lines(dataset, query)
+
+
+def _after(
+    run: ExplainedRun, told: QueryAnswers, model: str, selection: SelectedQueries
+) -> Iterator[str]:
+    headline = run.headline(model)
+    if selection.is_post:
+        yield from overview_lines(selection.queries, headline)
+        return
+    (query,) = selection.queries
+    yield from head(query, model)
+    yield f"status     {headline.status[query.place]}"
+    if run.is_imported:
+        yield from _stated(query, headline)
+    else:
+        yield from _predicted(run, told, query, headline)
+
+
+def _stated(query: ExplainedQuery, predictions: Predictions) -> Iterator[str]:
+    """Of work made elsewhere: its lists and its numbers."""
+    place = query.place
+    # the final list is the last one, and its order that of sentences without a post
+    lists = [own[place] for own in predictions.lists.values()]
+    uids = pool_of(query, reversed(lists))
+    yield from _part("sentences")
+    stages = of_import(predictions, place, uids)
+    yield from sentence_lines(query, uids, stages, shown_of(predictions, place))
+    yield from _part("numbers")
+    yield from stated_lines(predictions, place)
+
+
+def _predicted(
+    run: ExplainedRun, told: QueryAnswers, query: ExplainedQuery, headline: Predictions
+) -> Iterator[str]:
+    dataset, model = run.dataset, headline.model
+    configured = run.configured(model)
+    last, _ = configured[-1]
+    stages = of_model(dataset, query, told.outputs, last, headline)
+    shown = shown_of(headline, query.place)
+    yield from _part("sentences")
+    yield from sentence_lines(query, pool_of(query), stages, shown)
+    yield from _part("gate")
+    yield from gate_lines(configured, query)
+    gates = run.gates(model, query.fold)
+    yield from fitting_lines(dataset, gates)
+    yield from _part("shown")
+    yield from k_lines(configured, query, dataset.settings, gates)
+    yield from _part("replies")
+    answers = tuple(told.about(query, model))
+    yield from reply_lines(dataset, query, answers)
+    if not answers:
+        yield "  nothing was asked"
+
+
+def _part(title: str) -> Iterator[str]:
+    yield ""
+    yield title

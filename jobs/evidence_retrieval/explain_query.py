@@ -1,0 +1,247 @@
+"""Selects the queries to explain, with what the data and a run hold about them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.plan import STAGES
+from jobs.evidence_retrieval.predictions.outputs import Outputs, gather
+from jobs.evidence_retrieval.predictions.sheet import sheet_of
+from jobs.evidence_retrieval.queries import UNKNOWN, FoldGate, Predictions, Queries
+from jobs.replies import AnswerSubset
+from jobs.text import (
+    NONE,
+    WIDTH,
+    clip,
+    cut,
+    joined_words,
+    one_line,
+    plural,
+    quoted_lines,
+)
+from runner.errors import UsageError
+from runner.job import Answer, Answers, Task
+
+FOLD_WIDTH = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedQuery:
+    """All that is known of a query before any model spoke."""
+
+    place: int  #: among all queries
+    key: str
+    post_id: str
+    criterion_id: str
+    post: Post | None  #: None: an import without --sentences
+    criterion: Criterion | None  #: None: an import without --criteria
+    pool: int  #: UNKNOWN where nobody says
+    fold: str | None
+    y: int
+    gold: tuple[str, ...] | None  #: uids; None: not known
+
+    @classmethod
+    def at(
+        cls, dataset: EvidenceDataset, queries: Queries, place: int
+    ) -> ExplainedQuery:
+        """The query at a place among all."""
+        post_id = queries.posts[queries.post[place]]
+        criterion_id = queries.criteria[queries.criterion[place]]
+        fold = int(queries.fold[place])
+        own = (each for each in dataset.criteria if each.id == criterion_id)
+        try:
+            post = dataset.post(post_id)
+        except KeyError:
+            post = None
+        return cls(
+            place=place,
+            key=queries.key(place),
+            post_id=post_id,
+            criterion_id=criterion_id,
+            post=post,
+            criterion=next(own, None),
+            pool=int(queries.pool[place]),
+            fold=None if fold == UNKNOWN else queries.folds[fold],
+            y=int(queries.y[place]),
+            gold=None if queries.gold is None else tuple(queries.gold[place]),
+        )
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each sentence by its uid, as prompts count them: from 1."""
+        pool = () if self.post is None else self.post.sentences
+        return {sentence.uid: n for n, sentence in enumerate(pool, start=1)}
+
+    @property
+    def standing(self) -> str:
+        """The size of the pool, and the fold."""
+        pool = "unknown" if self.pool == UNKNOWN else plural(self.pool, "sentence")
+        fold = NONE if self.fold is None else clip(self.fold, FOLD_WIDTH)
+        return f"{pool}, fold {fold}"
+
+    @property
+    def truth(self) -> str:
+        """What people judged, in a few words."""
+        if self.y == UNKNOWN:
+            return "unjudged"
+        if not self.y:
+            return "judged, no evidence"
+        if not self.gold:
+            return "evidence, sentences unnamed"
+        numbers = self.numbers
+        named = [numbers.get(uid) or one_line(uid) for uid in self.gold]
+        return f"evidence in {plural(len(named), 'sentence')}: {joined_words(named)}"
+
+
+def head(query: ExplainedQuery, title: str) -> Iterator[str]:
+    """The first lines of a page.
+
+    Args:
+        query: whose page.
+        title: of which model, or that there is none yet.
+    """
+    yield cut(f"{one_line(query.key)}  {one_line(title)}", WIDTH)
+    name = "" if query.criterion is None else query.criterion.name
+    named = f"{one_line(query.criterion_id)}  {one_line(name)}"
+    yield cut(f"criterion  {named}", WIDTH).rstrip()
+    if query.criterion is not None:
+        yield from quoted_lines(query.criterion.text)
+    yield f"pool       {query.standing}"
+    yield cut(f"gold       {query.truth}", WIDTH)
+
+
+SHOWN = 60
+"""Characters of an unknown item that its error repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedQueries:
+    """One item."""
+
+    queries: tuple[ExplainedQuery, ...]
+    is_post: bool  #: a whole post was named, so its queries are told in short
+
+
+def selections(
+    items: Iterable[str], dataset: EvidenceDataset, queries: Queries
+) -> tuple[SelectedQueries, ...]:
+    """What each item names among *queries*, those of the data or of an import.
+
+    Raises:
+        UsageError: an item names nothing; says which names are near.
+    """
+    by_key = {queries.key(place): place for place in range(len(queries))}
+    by_post: dict[str, list[int]] = {post: [] for post in queries.posts}
+    for place, post in enumerate(queries.post.tolist()):
+        by_post[queries.posts[post]].append(place)
+    found = []
+    for item in items:
+        # as in the key of a task, a name that fits both ways is a query
+        places = [by_key[item]] if item in by_key else by_post.get(item)
+        if places is None:
+            raise UsageError(_unknown(item, queries))
+        own = tuple(ExplainedQuery.at(dataset, queries, place) for place in places)
+        found.append(SelectedQueries(queries=own, is_post=item not in by_key))
+    return tuple(found)
+
+
+def _unknown(item: str, queries: Queries) -> str:
+    near = [clip(name, SHOWN) for name in _near(item, queries)]
+    hint = "name a post by its id, or a query as post/criterion."
+    if near:
+        hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
+    return f"There is no post and no query {clip(item, SHOWN)!r}; {hint}"
+
+
+def _near(item: str, queries: Queries) -> Iterator[str]:
+    """Names like *item*: first a criterion of the post that it names, then posts."""
+    post, slash, criterion = item.rpartition("/")
+    if slash and post in queries.posts:
+        near = difflib.get_close_matches(criterion, queries.criteria, cutoff=0)
+        yield from (f"{post}/{name}" for name in near)
+        return
+    named = post if slash else item
+    for name in difflib.get_close_matches(named, queries.posts):
+        yield f"{name}/{criterion}" if criterion in queries.criteria else name
+
+
+_ROLES = {stage.name: stage.role for stage in STAGES}
+
+
+class ExplainedRun:
+    """A run as pages about some queries need it."""
+
+    def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
+        self.dataset = dataset
+        self.is_imported = answers.imported
+        # gates are fitted on all posts, so that one query needs every answer
+        self.sheet = sheet_of(dataset, answers)
+
+    def headline(self, model: str) -> Predictions:
+        """What tables speak of."""
+        return next(
+            each
+            for each in self.sheet.predictions
+            if (each.model, each.config) == (model, self.sheet.headline)
+        )
+
+    def gates(self, model: str, fold: str | None) -> Mapping[str, FoldGate]:
+        """What was fitted and chosen for a fold, by configuration."""
+        return {
+            gate.config: gate
+            for gate in self.sheet.gates
+            if (gate.model, gate.fold) == (model, fold)
+        }
+
+    def configured(self, model: str) -> Sequence[tuple[Config, Predictions]]:
+        """A model's predictions with their configurations, which no import has."""
+        by_name = {config.name: config for config in self.dataset.configs}
+        return [
+            (by_name[each.config], each)
+            for each in self.sheet.predictions
+            if each.model == model
+        ]
+
+
+class QueryAnswers:
+    """What a run's answers say of the chosen queries; read when it is first wanted."""
+
+    def __init__(
+        self,
+        dataset: EvidenceDataset,
+        answers: Answers,
+        chosen: Iterable[SelectedQueries],
+    ) -> None:
+        self._dataset = dataset
+        self._every = answers
+        queries = [query for selection in chosen for query in selection.queries]
+        self._items = {item for each in queries for item in (each.key, each.post_id)}
+
+    @cached_property
+    def _answers(self) -> AnswerSubset:
+        return AnswerSubset.where(self._every, lambda task: item(task) in self._items)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """What was read; gold plays no part."""
+        return gather(replace(self._dataset, gold=None), self._answers)
+
+    def about(self, query: ExplainedQuery, model: str) -> Iterator[Answer]:
+        """What *model* said of a query, and what other roles said for all models."""
+        for family in self._answers.held:
+            for answer in family:
+                task = answer.task
+                is_shared = _ROLES[task.stage] != "subject"
+                is_about = item(task) in {query.key, query.post_id}
+                if is_about and (is_shared or task.model == model):
+                    yield answer
+
+
+def item(task: Task) -> str:
+    """The post or query that a task is about."""
+    return task.key.rpartition("#")[0] if task.stage == "rerank" else task.key

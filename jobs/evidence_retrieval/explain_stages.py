@@ -1,0 +1,404 @@
+"""Shows sentences stage by stage, and how scores become gate, state and K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from jobs.evidence_retrieval.data import EvidenceDataset, Post
+from jobs.evidence_retrieval.explain_query import ExplainedQuery
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predictions.outputs import Outputs
+from jobs.evidence_retrieval.predictions.rankings import (
+    GRAPH,
+    MergedAssessment,
+    PostPool,
+    RankingSteps,
+    constants_of,
+    merged_order,
+    ranking_chains,
+)
+from jobs.evidence_retrieval.predictions.stages import MASS, held_mass, mass_k, rule_of
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    UNJUDGED,
+    UNKNOWN,
+    FoldGate,
+    Predictions,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.columns import Floats
+from jobs.metrics.selective import STATES
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    display_width,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    padded,
+    plural,
+    text_table,
+)
+
+STAGE_WIDTH = 10
+UID_WIDTH = 24
+ORDINALS = ("1st", "2nd", "3rd")
+"""Titles of the places that the steps of a configuration give."""
+
+Place = TypeVar("Place", int, str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceStages:
+    """Whatever gave the sentences of one query a score or a place."""
+
+    columns: tuple[TextColumn, ...] = ()
+    notes: tuple[str, ...] = ()  #: what a reader must know of them
+
+
+def before_any_run(dataset: EvidenceDataset, query: ExplainedQuery) -> SentenceStages:
+    """The lexical scores, which need no model."""
+    if query.post is None:
+        return SentenceStages()
+    pool = PostPool(dataset, query.post, None)
+    return SentenceStages(columns=(_lexical(pool, query),))
+
+
+def of_model(
+    dataset: EvidenceDataset,
+    query: ExplainedQuery,
+    outputs: Outputs,
+    config: Config,
+    predictions: Predictions,
+) -> SentenceStages:
+    """What stored answers say of the sentences, then the steps of *config*."""
+    if query.post is None:
+        return SentenceStages()
+    model = predictions.model
+    pool = PostPool(dataset, query.post, outputs.cosines.get(query.post_id))
+    steps = RankingSteps(pool, outputs, outputs.subjects[model], dataset.settings.seed)
+    column = pool.keys.index(query.key)
+    # whether a stage said anything does not hang on the constants of a fold
+    known = [bool(steps.at(chain).known[column]) for chain in ranking_chains(config)]
+    return SentenceStages(
+        columns=(
+            _lexical(pool, query),
+            *_answered(pool, steps, outputs, model, column),
+            *_steps(predictions, query),
+        ),
+        notes=(*_stated(steps.assessed[column]), *_notes(known, config)),
+    )
+
+
+def of_import(
+    predictions: Predictions, place: int, uids: Sequence[str]
+) -> SentenceStages:
+    """The place of each sentence in each list that was made elsewhere."""
+    columns = []
+    for name, lists in predictions.lists.items():
+        ranks = _ranks(lists[place])
+        cells = [str(ranks.get(uid, NONE)) for uid in uids]
+        columns.append(TextColumn(title=clip(name, STAGE_WIDTH), cells=cells))
+    return SentenceStages(columns=tuple(columns))
+
+
+def pool_of(
+    query: ExplainedQuery, listed: Iterable[Sequence[str]] = ()
+) -> tuple[str, ...]:
+    """The uids of a pool in document order; where it is unknown, of all lists.
+
+    Gold that no list has stands at the end.
+    """
+    own = () if query.post is None else query.post.sentences
+    named = (*(s.uid for s in own), *(uid for uids in listed for uid in uids))
+    return tuple(dict.fromkeys((*named, *(query.gold or ()))))
+
+
+def sentence_lines(
+    query: ExplainedQuery,
+    uids: Sequence[str],
+    stages: SentenceStages,
+    shown: Sequence[str] | None,
+) -> Iterator[str]:
+    """The table of sentences, each with its text below.
+
+    Args:
+        query: whose pool.
+        uids: the rows.
+        stages: the columns between gold and what is shown.
+        shown: uids that a reader of the headline sees, best first; None before a run.
+    """
+    if not uids:
+        yield "  none are named" if query.pool == UNKNOWN or query.pool else "  none"
+        return
+    gold = frozenset(query.gold or ())
+    marks = ["gold" if uid in gold else "" for uid in uids]
+    columns = [TextColumn(title="gold", cells=marks), *stages.columns]
+    if shown is not None:
+        seen = frozenset(shown)
+        cells = ["yes" if uid in seen else "" for uid in uids]
+        columns.append(TextColumn(title="shown", cells=cells))
+    if query.post is None:
+        cells = [one_line(uid) for uid in uids]
+        yield from text_table(
+            [*columns, TextColumn(title="uid", cells=cells, has_words=True)]
+        )
+    else:
+        yield from _with_texts(query.post, uids, columns)
+    for note in stages.notes:
+        yield from hanging_lines("  ", note)
+
+
+def k_of(predictions: Predictions, place: int) -> int | None:
+    """How many sentences a reader sees; None where nobody says."""
+    shown = shown_of(predictions, place)
+    if shown is not None:
+        return len(shown)
+    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    return None if k == UNKNOWN else k
+
+
+def shown_of(predictions: Predictions, place: int) -> tuple[str, ...] | None:
+    """What a reader sees: the first K of the last list; None where none is known."""
+    k = UNKNOWN if predictions.k is None else int(predictions.k[place])
+    if k == UNKNOWN or not predictions.final:
+        return None
+    return tuple(predictions.lists[predictions.final][place][:k])
+
+
+def _with_texts(
+    post: Post, uids: Sequence[str], columns: Sequence[TextColumn]
+) -> Iterator[str]:
+    """A table in which each row has its number before it and its text below."""
+    own = {sentence.uid: (n, sentence) for n, sentence in enumerate(post.sentences, 1)}
+    numbers = [str(own[uid][0]) if uid in own else NONE for uid in uids]
+    title, *rows = text_table([TextColumn(title="n", cells=numbers), *columns])
+    yield title
+    for uid, row in zip(uids, rows, strict=True):
+        yield row
+        text = one_line(own[uid][1].text) if uid in own else "(not in the data)"
+        yield cut(f"      {clip(uid, UID_WIDTH)} | {text}", WIDTH)
+
+
+def _lexical(pool: PostPool, query: ExplainedQuery) -> TextColumn:
+    scores = pool.lexical[:, pool.keys.index(query.key)].tolist()
+    return TextColumn(title="bm25", cells=[number(score, 3) for score in scores])
+
+
+def _answered(
+    pool: PostPool, steps: RankingSteps, outputs: Outputs, model: str, column: int
+) -> Iterator[TextColumn]:
+    """A column for each stage whose answer could be read."""
+    key = pool.keys[column]
+    assessed = steps.assessed[column]
+    if assessed is not None:
+        cells = [number(100 * own, 0) for own in assessed.relevance.tolist()]
+        yield TextColumn(title="assess", cells=cells)
+    orders = outputs.subjects[model].orders.get(key)
+    if orders:
+        merged = merged_order([orders[replicate] for replicate in sorted(orders)])
+        yield TextColumn(title="llm", cells=_places(merged))
+    if pool.cosines is not None:
+        cells = [number(own, 3) for own in pool.cosines.query[:, column].tolist()]
+        yield TextColumn(title="cosine", cells=cells)
+    if key in outputs.endpoint:
+        cells = [number(score, 3) for score in outputs.endpoint[key]]
+        yield TextColumn(title="endpoint", cells=cells)
+
+
+def _steps(predictions: Predictions, query: ExplainedQuery) -> Iterator[TextColumn]:
+    """Where each step put the sentences; the graph's own scores before its places."""
+    uids = query.numbers
+    for title, (name, lists) in zip(ORDINALS, predictions.lists.items(), strict=False):
+        listed = lists[query.place]
+        if name == GRAPH:
+            along = predictions.scores[name][query.place].tolist()
+            scores = dict(zip(listed, along, strict=True))
+            yield TextColumn(title="graph", cells=[number(scores[uid]) for uid in uids])
+        ranks = _ranks(listed)
+        yield TextColumn(title=title, cells=[str(ranks[uid]) for uid in uids])
+
+
+def _places(order: Sequence[int]) -> list[str]:
+    """The place of each sentence in an order, from 1."""
+    ranks = _ranks(order)
+    return [str(ranks[n]) for n in range(len(order))]
+
+
+def _ranks(order: Sequence[Place]) -> dict[Place, int]:
+    return {own: rank for rank, own in enumerate(order, start=1)}
+
+
+def _stated(assessed: MergedAssessment | None) -> Iterator[str]:
+    if assessed is not None:
+        replies = plural(assessed.replicates, "reply", "replies")
+        yield f"assess: probability {number(assessed.probability)}, from {replies}"
+
+
+def _notes(known: Sequence[bool], config: Config) -> Iterator[str]:
+    stages = ("+".join(config.first_stage), config.rerank, config.graph)
+    named = [name for name in stages if name != "none"]
+    told = [f"{o} {name}" for o, name in zip(ORDINALS, named, strict=False)]
+    yield f"places under {one_line(config.name)}: {', '.join(told)}"
+    # a graph spreads what it is given, and says nothing of its own
+    for title, is_known, name in zip(ORDINALS, known, named, strict=False):
+        if not is_known and name != config.graph:
+            yield f"{title}: nothing of {name} could be used, so another order stands"
+
+
+GATE_WIDTH = 18
+"""Of a configuration; the longest standard one fits."""
+
+Configured: TypeAlias = Sequence[tuple[Config, Predictions]]
+
+
+def gate_lines(own: Configured, query: ExplainedQuery) -> Iterator[str]:
+    """A row a configuration: what it goes by, the thresholds, and the state."""
+    place = query.place
+    found = [predictions for _, predictions in own]
+    yield from text_table(
+        [
+            _names(found),
+            _numbers("top score", [each.score for each in found], place),
+            _numbers("p raw", [each.prob_raw for each in found], place),
+            _numbers("p cal", [each.prob for each in found], place),
+            _numbers("tau neg", [each.tau_neg for each in found], place),
+            _numbers("tau pos", [each.tau_pos for each in found], place),
+            TextColumn(
+                title="state",
+                cells=[outcome(each, place) for each in found],
+                has_words=True,
+            ),
+        ]
+    )
+
+
+def state_of(predictions: Predictions, place: int) -> str:
+    """The state, or `NONE`."""
+    states = predictions.state
+    if states is None or states[place] == UNKNOWN:
+        return NONE
+    return STATES[states[place]]
+
+
+def outcome(predictions: Predictions, place: int) -> str:
+    """The state; where there is none, why the query does not count, if it does not."""
+    status = predictions.status[place]
+    if status in {SCORED, UNJUDGED}:
+        return state_of(predictions, place)
+    return status
+
+
+def fitting_lines(
+    dataset: EvidenceDataset, gates: Mapping[str, FoldGate]
+) -> Iterator[str]:
+    """What was fitted and chosen for the fold of a query, on how many posts.
+
+    Args:
+        dataset: whose gates, if any, were used instead.
+        gates: of the query's fold, by configuration.
+    """
+    if dataset.gates:
+        yield "  the gates are those of --apply-gate"
+    told: dict[str, list[str]] = {}
+    for gate in gates.values():
+        for text in (*_fitting(gate), *_choice(gate)):
+            told.setdefault(text, []).append(one_line(gate.config))
+    for text, configs in told.items():
+        yield from hanging_lines("  ", f"{', '.join(configs)}: {text}")
+
+
+def k_lines(
+    own: Configured,
+    query: ExplainedQuery,
+    settings: EvidenceSettings,
+    gates: Mapping[str, FoldGate],
+) -> Iterator[str]:
+    """How many sentences each configuration shows, why so many, and which."""
+    order = query.numbers
+    for config, predictions in own:
+        shown = shown_of(predictions, query.place) or ()
+        label = f"  {padded(clip(config.name, GATE_WIDTH), GATE_WIDTH)}  "
+        gamma = constants_of(config, settings, gates.get(config.name)).gamma
+        why = _why(config, predictions, query, settings, gamma)
+        yield from hanging_lines(label, f"K {len(shown)}: {why}")
+        if shown:
+            yield from hanging_lines(
+                " " * display_width(label), joined_words(order[uid] for uid in shown)
+            )
+
+
+def _names(found: Sequence[Predictions]) -> TextColumn:
+    """The configurations."""
+    cells = [clip(each.config, GATE_WIDTH) for each in found]
+    return TextColumn(title="configuration", cells=cells, has_words=True)
+
+
+def _numbers(title: str, columns: Sequence[Floats | None], place: int) -> TextColumn:
+    """One query's number under each configuration."""
+    own = (None if each is None else float(each[place]) for each in columns)
+    return TextColumn(title=title, cells=[number(value, 5) for value in own])
+
+
+def _fitting(gate: FoldGate) -> Iterator[str]:
+    if not gate.has_gate:
+        return
+    if "undefined" in gate.fitted:
+        reason = str(gate.fitted["undefined"]).rstrip(".")
+        fold = one_line(gate.fold)
+        yield f"fold {fold} has no gate ({reason}); p is the model's own"
+        return
+    fit, tune = (plural(gate.posts[part], "post") for part in ("fit", "tune"))
+    yield (
+        f"the gate of fold {one_line(gate.fold)} was fitted on {fit}, its thresholds "
+        f"set on {tune}"
+    )
+
+
+def _choice(gate: FoldGate) -> Iterator[str]:
+    """The constants that the fold's tuning posts chose from a grid."""
+    by = gate.fitted.get("chosen_by")
+    if by is None:
+        return
+    if gate.on_tune[by] is None:
+        yield f"fold {one_line(gate.fold)} has nothing to choose constants by"
+        return
+    named = ", ".join(f"{k} {v:g}" for k, v in gate.fitted["constants"].items())
+    yield f"fold {one_line(gate.fold)} chose {named} by {by}"
+
+
+def _why(
+    config: Config,
+    predictions: Predictions,
+    query: ExplainedQuery,
+    settings: EvidenceSettings,
+    gamma: float | None,
+) -> str:
+    place = query.place
+    if config.dynamic_k != MASS:
+        most = int(predictions.k_rule)
+        if query.pool <= most:
+            return f"all of them; up to {most} are shown"
+        return f"the best {most} of {query.pool}"
+    state = UNKNOWN if predictions.state is None else int(predictions.state[place])
+    rule = rule_of(state)
+    if rule is None:
+        return "a query that is NEG shows none"
+    held = held_mass(
+        predictions.scores[predictions.final][place],
+        scale=settings.k_scale,
+        temperature=settings.k_temperature,
+    )
+    share = rule.gamma if gamma is None else gamma
+    low, high = rule.bounds(len(held))
+    named = "without a state, as UNCERTAIN" if state == UNKNOWN else STATES[state]
+    return (
+        f"{share:g} of the mass is in the first {mass_k(held, share)}; at "
+        f"least {low}, at most {high} of {len(held)} ({named})"
+    )

@@ -1,1 +1,0 @@
-"""The no-evidence gate: features, classifier, calibrator, thresholds, nested folds."""

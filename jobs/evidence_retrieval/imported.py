@@ -1,0 +1,143 @@
+"""Holds what an imported task carries: stated truth and a model's predictions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from runner.job import Task, guarded
+from runner.messages import ParseFailure, Reply
+from runner.scorecard import Finding
+
+CONFIG = "given"
+"""Of work made elsewhere nobody knows the configuration."""
+
+CALIBRATED, RAW = "p4_prob_calibrated", "p4_prob_raw"
+"""The columns of the per-query model's probability, the better one first."""
+
+PROB_PREFIX = "prob_"
+"""Of the probability column of each further model."""
+
+GAMMA_PREFIX = "k_gamma_"
+"""Of the columns that hold the K chosen under one gamma."""
+
+STATED = (
+    "evidence_recall_at_k",
+    "evidence_precision_at_k",
+    "mrr",
+    "screening_correct",
+    "alert_correct",
+)
+"""Results a query that a file states beside its predictions."""
+
+SINGLE = ("score", "state", "tau_neg", "tau_pos", "k")
+"""Fields of `Given` that hold one value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTruth:
+    """What files say of a query, whatever the model; None: they do not say."""
+
+    gold: tuple[str, ...] | None = None  #: uids of the evidence; (): there is none
+    y: int | None = None  #: has_evidence, as stated apart from the gold
+    fold: str | None = None
+    pool: int | None = None  #: sentences of the post
+    noticed: tuple[Finding, ...] = ()  #: of the files, with the last query only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedPrediction:
+    """What files say that one model makes of a query; None: they do not say."""
+
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    probs: Mapping[str, float] = field(default_factory=dict)  #: by column
+    score: float | None = None  #: of the best candidate
+    state: str | None = None
+    tau_neg: float | None = None
+    tau_pos: float | None = None  #: inf: nobody is POS
+    k: int | None = None
+    stated: Mapping[str, float] = field(default_factory=dict)
+    """By column: `STATED`, and K under each gamma of a sweep."""
+
+
+_Imported = TypeVar("_Imported", QueryTruth, ImportedPrediction)
+
+
+def encode(said: QueryTruth | ImportedPrediction) -> str:
+    """What was said, as JSON."""
+    return msgspec.json.encode(
+        {
+            name: _INFINITE if content == math.inf else content
+            for name, content in _stated_fields(said).items()
+        }
+    ).decode()
+
+
+def decode_truth(context: str) -> QueryTruth:
+    """The context of an imported task."""
+    return _TRUTH.decode(context)
+
+
+def decode_prediction(text: str) -> ImportedPrediction:
+    """The reply of an imported task; raise `msgspec.DecodeError` for any other text."""
+    return _GIVEN.decode(text)
+
+
+@guarded
+def read_prediction(
+    dataset: EvidenceDataset,  # noqa: ARG001 - the form of a stage's parser
+    task: Task,  # noqa: ARG001 - likewise
+    reply: Reply,
+) -> ImportedPrediction | ParseFailure:
+    """The prediction in an imported reply: the parser of the stage `given`."""
+    try:
+        return decode_prediction(reply.text)
+    except msgspec.DecodeError:
+        return ParseFailure(reason="no_prediction")
+
+
+def merge_answers(one: _Imported, other: _Imported) -> _Imported:
+    """What two files say together; where both speak of one thing, the first counts."""
+    mine, theirs = _stated_fields(one), _stated_fields(other)
+    both = {
+        name: {**mine[name], **theirs[name], **mine[name]}  # mine come first, and count
+        for name in mine.keys() & theirs.keys()
+        if isinstance(mine[name], Mapping)
+    }
+    return replace(one, **{**theirs, **mine, **both})
+
+
+_INFINITE = "inf"
+"""JSON has no infinity; a threshold that nobody reaches is this text, read laxly."""
+
+_TRUTH = msgspec.json.Decoder(QueryTruth, strict=False)
+_GIVEN = msgspec.json.Decoder(ImportedPrediction, strict=False)
+
+
+def _stated_fields(value: QueryTruth | ImportedPrediction) -> dict[str, Any]:
+    """The fields that do not hold their default."""
+    said = {}
+    for name, default in _DEFAULTS[type(value)]:
+        content = getattr(value, name)
+        if content != default:
+            said[name] = content
+    return said
+
+
+def _default(each: dataclasses.Field[Any]) -> object:
+    if each.default_factory is dataclasses.MISSING:
+        return each.default
+    return each.default_factory()
+
+
+_DEFAULTS: Mapping[type, tuple[tuple[str, object], ...]] = {
+    kind: tuple((each.name, _default(each)) for each in dataclasses.fields(kind))
+    for kind in (QueryTruth, ImportedPrediction)
+}
+"""Looked up once: an import of a full-size file asks a hundred thousand times."""

@@ -1,0 +1,370 @@
+"""Makes the sheet of an imported run: its stored answers as columns.
+
+What the run's own inputs say (`--gold`, `--folds`, `--sentences`) fills in what the
+imported files leave open. Numbers that a file states are kept for every row, also where
+they mean nothing: the consistency checks look at those, scoring does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.imported import (
+    CALIBRATED,
+    CONFIG,
+    GAMMA_PREFIX,
+    RAW,
+    ImportedPrediction,
+    QueryTruth,
+    decode_truth,
+    merge_answers,
+    read_prediction,
+)
+from jobs.evidence_retrieval.inputs import natural_order
+from jobs.evidence_retrieval.leakage import imported_leak_checks
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    UNJUDGED,
+    UNKNOWN,
+    UNSCORED,
+    EvidenceSheet,
+    Predictions,
+    Queries,
+)
+from jobs.inputs.rows import InputFindings
+from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.selective import STATES, States
+from runner.errors import DatasetError
+from runner.job import Answers, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedColumns:
+    """What one model says of each query; None: nothing."""
+
+    model: str
+    given: Sequence[ImportedPrediction | None]
+    y: Ints
+
+    def predictions(self, chosen: str | None, noticed: InputFindings) -> Predictions:
+        """All of them, with the probability of the column that was *chosen*."""
+        column = self._probability(chosen, noticed)
+        prob = None if column is None else self._probs(column)
+        lists = self._names(lambda said: said.lists)
+        stated = self._names(lambda said: said.stated)
+        return Predictions(
+            model=self.model,
+            config=CONFIG,
+            status=self._status(prob),
+            prob_raw=_or_none(self._probs(RAW)),
+            prob=prob,
+            score=_or_none(self._floats(lambda said: said.score)),
+            tau_neg=_or_none(self._floats(lambda said: said.tau_neg)),
+            tau_pos=_or_none(self._floats(lambda said: said.tau_pos)),
+            state=self._states(),
+            k=self._ks(),
+            sweep={
+                float(name.removeprefix(GAMMA_PREFIX)): self._k_under(name)
+                for name in sorted(stated, key=_gamma)
+                if name.startswith(GAMMA_PREFIX)
+            },
+            lists={name: self._list(name, noticed) for name in lists},
+            final=lists[-1] if lists else "",
+            given={
+                name: self._stated(name)
+                for name in stated
+                if not name.startswith(GAMMA_PREFIX)
+            },
+        )
+
+    def _names(
+        self, read: Callable[[ImportedPrediction], Iterable[str]]
+    ) -> tuple[str, ...]:
+        """All names that any query has, in order of first sight."""
+        return tuple(
+            dict.fromkeys(name for said in self.given if said for name in read(said))
+        )
+
+    def _probability(self, chosen: str | None, noticed: InputFindings) -> str | None:
+        """The column to go by: the one that was asked for, else the best there is."""
+        columns = self._names(lambda said: said.probs)
+        best = next((n for n in (chosen, CALIBRATED, RAW) if n in columns), None)
+        if best == RAW and chosen is None:
+            noticed.add(
+                "raw_probability",
+                "info",
+                self.model,
+                f"There is no {CALIBRATED}; {RAW} is used as the probability.",
+            )
+        return best or next(iter(columns), None)
+
+    def _status(self, prob: Floats | None) -> list[str]:
+        """What became of each query."""
+        unscored = (
+            [said is None for said in self.given] if prob is None else np.isnan(prob)
+        )
+        return [
+            UNJUDGED if y == UNKNOWN else UNSCORED if is_unscored else SCORED
+            for y, is_unscored in zip(self.y, unscored, strict=True)
+        ]
+
+    def _floats(self, read: Callable[[ImportedPrediction], float | None]) -> Floats:
+        values = (None if said is None else read(said) for said in self.given)
+        return np.array([np.nan if x is None else x for x in values], dtype=np.float64)
+
+    def _probs(self, column: str) -> Floats:
+        return self._floats(lambda said: said.probs.get(column))
+
+    def _stated(self, name: str) -> Floats:
+        return self._floats(lambda said: said.stated.get(name))
+
+    def _states(self) -> States | None:
+        names = {name: place for place, name in enumerate(STATES)}
+        found = [
+            UNKNOWN if said is None or said.state is None else names[said.state]
+            for said in self.given
+        ]
+        return np.array(found, dtype=np.int8) if set(found) - {UNKNOWN} else None
+
+    def _ks(self) -> Ints | None:
+        found = ints(None if said is None else said.k for said in self.given)
+        return found if (found != UNKNOWN).any() else None
+
+    def _k_under(self, name: str) -> Ints:
+        return ints(None if np.isnan(k) else k for k in self._stated(name))
+
+    def _list(self, name: str, noticed: InputFindings) -> list[tuple[str, ...]]:
+        found: list[tuple[str, ...]] = []
+        for said, y in zip(self.given, self.y, strict=True):
+            own = None if said is None else said.lists.get(name)
+            if own is None and y == 1:
+                noticed.add(
+                    "no_list",
+                    "warn",
+                    f"{self.model} {name}",
+                    "Queries with evidence have no list; their evidence counts as "
+                    "never retrieved.",
+                )
+            found.append(own or ())
+        return found
+
+
+def ints(values: Iterable[float | None]) -> Ints:
+    """A column of whole numbers, UNKNOWN where there is none."""
+    found = [UNKNOWN if value is None else int(value) for value in values]
+    return np.array(found, dtype=np.int64)
+
+
+def _gamma(name: str) -> float:
+    """The gamma that a column is about; other columns come first."""
+    is_gamma = name.startswith(GAMMA_PREFIX)
+    return float(name.removeprefix(GAMMA_PREFIX)) if is_gamma else 0.0
+
+
+def _or_none(column: Floats) -> Floats | None:
+    """A column that says nothing anywhere is not there."""
+    return None if np.isnan(column).all() else column
+
+
+def sheet_of_import(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+    """All that an imported run holds.
+
+    Raises:
+        DatasetError: the run has no probability in the column that `--prob` names.
+    """
+    said = _ImportedQueries.of(dataset, answers).in_order(dataset)
+    noticed = InputFindings()
+    if said.joined:
+        noticed.add(
+            "answers_joined",
+            "warn",
+            "import",
+            "A query has two answers of one model; both are read as one answer, and "
+            "the first counts where they differ.",
+            example=said.joined[0],
+            n=len(said.joined),
+        )
+    _require_column(dataset.settings.prob, said)
+    queries = _queries(said, dataset)
+    predictions = tuple(
+        ImportedColumns(model=model, given=said.given[model], y=queries.y).predictions(
+            dataset.settings.prob, noticed
+        )
+        for model in answers.models
+    )
+    _compare_criteria(dataset, queries, noticed)
+    of_files = tuple(found for truth in said.truths for found in truth.noticed)
+    per_post = np.bincount(queries.post, minlength=len(queries.posts))
+    return EvidenceSheet(
+        queries=queries,
+        predictions=predictions,
+        headline=CONFIG,
+        leak_checks=imported_leak_checks(dataset, queries, predictions),
+        models=answers.models,
+        findings=(*of_files, *noticed.findings()),
+        sizes={
+            "ragged_rows": sum(f.n for f in of_files if f.code == "ragged_rows"),
+            "incomplete_posts": int((per_post < len(queries.criteria)).sum()),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ImportedQueries:
+    """What files say, query by query."""
+
+    queries: list[tuple[str, str]] = field(default_factory=list)
+    truths: list[QueryTruth] = field(default_factory=list)
+    given: dict[str, list[ImportedPrediction | None]] = field(
+        default_factory=dict
+    )  #: by model
+    joined: list[str] = field(default_factory=list)  #: tasks with an earlier answer
+
+    @classmethod
+    def of(cls, dataset: EvidenceDataset, answers: Answers) -> _ImportedQueries:
+        """In the order of the log."""
+        said = cls(given={model: [] for model in answers.models})
+        places: dict[str, int] = {}
+        for (answer,) in answers.families():
+            task = answer.task
+            place = places.setdefault(task.key, len(places))
+            if place == len(said.queries):
+                post, _, criterion = task.key.rpartition("/")
+                said.queries.append((post, criterion))
+                said.truths.append(decode_truth(task.context or "{}"))
+                for column in said.given.values():
+                    column.append(None)
+            if answer.chat is not None:
+                read = read_prediction(dataset, task, answer.chat)
+                said._add(
+                    task, place, read if isinstance(read, ImportedPrediction) else None
+                )
+        return said
+
+    def _add(self, task: Task, place: int, given: ImportedPrediction | None) -> None:
+        """Keep an answer; imports once wrote probabilities and rankings as two."""
+        column = self.given[task.model]
+        before = column[place]
+        if before is None or given is None:
+            column[place] = before or given
+            return
+        self.joined.append(f"{task.model}: {task.key}")
+        column[place] = merge_answers(before, given)
+
+    def in_order(self, dataset: EvidenceDataset) -> _ImportedQueries:
+        """In file order of posts and then in display order of criteria."""
+        posts = {post: i for i, (post, _) in reversed(list(enumerate(self.queries)))}
+        places = {name: i for i, name in enumerate(_criteria(self.queries, dataset))}
+        order = sorted(
+            range(len(self.queries)),
+            key=lambda i: (posts[self.queries[i][0]], places[self.queries[i][1]]),
+        )
+        return _ImportedQueries(
+            queries=[self.queries[i] for i in order],
+            truths=[self.truths[i] for i in order],
+            given={
+                model: [column[i] for i in order]
+                for model, column in self.given.items()
+            },
+            joined=self.joined,
+        )
+
+
+def _criteria(
+    queries: Iterable[tuple[str, str]], dataset: EvidenceDataset
+) -> list[str]:
+    """Those of the criteria file in its order, then any other in natural order."""
+    found = natural_order(criterion for _, criterion in queries)
+    named = [criterion.id for criterion in dataset.criteria if criterion.id in found]
+    return [*named, *(name for name in found if name not in named)]
+
+
+def _compare_criteria(
+    dataset: EvidenceDataset, queries: Queries, noticed: InputFindings
+) -> None:
+    named = {criterion.id for criterion in dataset.criteria}
+    if named and (odd := natural_order(named ^ set(queries.criteria))):
+        noticed.add(
+            "criteria_differ",
+            "warn",
+            "criteria",
+            f"The file of criteria has {len(named)} and the import "
+            f"{len(queries.criteria)}; some stand in one of the two only.",
+            example=odd[0],
+            n=len(odd),
+        )
+
+
+def _require_column(prob: str | None, said: _ImportedQueries) -> None:
+    if prob is None:
+        return
+    columns = {
+        column
+        for own in said.given.values()
+        for given in own
+        if given is not None
+        for column in given.probs
+    }
+    if prob not in columns:
+        known = ", ".join(sorted(columns)) or "none"
+        raise DatasetError(
+            f"The import holds no probability column {prob} (it has: {known}; import "
+            "the file again with --prob)."
+        )
+
+
+def _queries(said: _ImportedQueries, dataset: EvidenceDataset) -> Queries:
+    posts = tuple(dict.fromkeys(post for post, _ in said.queries))
+    criteria = tuple(_criteria(said.queries, dataset))
+    pools = {post.id: len(post.sentences) for post in dataset.posts}
+    truths = [
+        _filled(dataset, pools, *query, truth)
+        for query, truth in zip(said.queries, said.truths, strict=True)
+    ]
+    folds = natural_order(t.fold for t in truths if t.fold is not None)
+    names_gold = any(truth.gold is not None for truth in truths)
+    return Queries(
+        posts=posts,
+        criteria=criteria,
+        post=_places(posts, (post for post, _ in said.queries)),
+        criterion=_places(criteria, (criterion for _, criterion in said.queries)),
+        pool=ints(truth.pool for truth in truths),
+        folds=folds,
+        fold=_places(folds, (truth.fold for truth in truths)),
+        y=ints(_label(truth) for truth in truths),
+        gold=[truth.gold or () for truth in truths] if names_gold else None,
+    )
+
+
+def _label(truth: QueryTruth) -> int | None:
+    """Whether there is evidence; gold ids say so where nothing else does."""
+    if truth.y is None and truth.gold is not None:
+        return int(bool(truth.gold))
+    return truth.y
+
+
+def _filled(
+    dataset: EvidenceDataset,
+    pools: Mapping[str, int],
+    post: str,
+    criterion: str,
+    truth: QueryTruth,
+) -> QueryTruth:
+    """What is said of a query, completed from the run's own inputs."""
+    gold = dataset.gold
+    if truth.gold is None and gold is not None and post in gold.posts:
+        truth = replace(truth, gold=gold.evidence.get((post, criterion), ()))
+    if truth.fold is None and dataset.folds is not None:
+        truth = replace(truth, fold=dataset.folds.get(post))
+    if truth.pool is None and post in pools:
+        truth = replace(truth, pool=pools[post])
+    return truth
+
+
+def _places(names: Sequence[str], values: Iterable[str | None]) -> Ints:
+    places = {name: place for place, name in enumerate(names)}
+    return ints(None if value is None else places[value] for value in values)

@@ -1,0 +1,378 @@
+"""Loads all inputs of a run, validated before anything is planned."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jobs.evidence_retrieval.data import (
+    WORDING,
+    Criterion,
+    EvidenceDataset,
+    Gold,
+    Post,
+    query_key,
+)
+from jobs.evidence_retrieval.pipeline import read_configs
+from jobs.evidence_retrieval.posts import read_gold, read_posts
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.inputs.files import read_csv, read_json
+from jobs.inputs.rows import InputFindings, InputRow
+from jobs.inputs.sampling import draw_sample, report_sample
+from runner.errors import DatasetError, UsageError
+from runner.job import InputFile
+
+if TYPE_CHECKING:
+    from jobs.evidence_retrieval.predictions.gate import StoredGate
+
+
+def read_stored(path: Path) -> Mapping[str, Any]:
+    """A `summary.json`: an object, of which nothing else is asked here.
+
+    Raises:
+        DatasetError: the file cannot be read, is not JSON, or is no object.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path.name}: not UTF-8 text (save it as such).") from error
+    except json.JSONDecodeError as error:
+        raise DatasetError(
+            f"{path.name} line {error.lineno}: not valid JSON: {error.msg} "
+            "(correct it)."
+        ) from error
+    if not isinstance(content, dict):
+        raise DatasetError(
+            f"{path.name}: not an object of results (give the summary.json of a run)."
+        )
+    return content
+
+
+ALIASES = {"id": "criterion_id", "description": "text"}
+"""Other names of the fields; a file uses one of each."""
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def natural_order(ids: Iterable[str]) -> tuple[str, ...]:
+    """Distinct ids with their numbers in numeric order.
+
+    >>> natural_order(["A.10", "A.2", "A.1", "A.2"])
+    ('A.1', 'A.2', 'A.10')
+    """
+    return tuple(sorted(set(ids), key=_natural))
+
+
+def read_criteria(
+    path: Path, noticed: InputFindings, *, allow_ragged: bool = False
+) -> tuple[Criterion, ...]:
+    """The criteria in file order, which is the order of display.
+
+    Raises:
+        DatasetError: a criterion has no text, occurs twice or has an id with "/", or
+            there is none.
+    """
+    if ".json" in path.suffixes:
+        rows = _json_rows(path)
+    else:
+        rows = read_csv(
+            path,
+            ("criterion_id", "text"),
+            ("name",),
+            noticed=noticed,
+            allow_ragged=allow_ragged,
+            aliases=ALIASES,
+        )
+    criteria: dict[str, Criterion] = {}
+    for row in rows:
+        criterion = Criterion(
+            id=row.text("criterion_id"),
+            text=row.text("text"),
+            name=row.optional_text("name"),
+        )
+        if "/" in criterion.id:
+            raise row.error(
+                f'criterion_id {criterion.id} holds "/", which parts post and '
+                "criterion in the key of a query (rename it)"
+            )
+        if not criterion.text.strip():
+            raise row.error(f"criterion {criterion.id} has no text (write what it is)")
+        if criterion.id in criteria:
+            raise row.error(f"criterion {criterion.id} occurs twice (remove one)")
+        criteria[criterion.id] = criterion
+    if not criteria:
+        raise DatasetError(f"{path.name}: no criterion in it (at least one is needed).")
+    return tuple(criteria.values())
+
+
+def _json_rows(path: Path) -> Iterator[InputRow]:
+    """The entries of `{"criteria": [...]}`, numbered from 1 as lines are."""
+    value = read_json(path)
+    entries: Any = value.get("criteria") if isinstance(value, dict) else None
+    if not isinstance(entries, list):
+        raise DatasetError(
+            f'{path.name}: no list of criteria (an object {{"criteria": [...]}} is '
+            "expected)."
+        )
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise DatasetError(
+                f"{path.name} criterion {number}: not an object with id and text "
+                "(write both)."
+            )
+        fields = {ALIASES.get(str(key), str(key)): entry[key] for key in entry}
+        yield InputRow(file=path.name, line=number, fields=fields, unit="criterion")
+
+
+def _natural(id_: str) -> tuple[tuple[str, int], ...]:
+    """Texts and numbers by turns; the id itself decides between 1 and 01."""
+    parts = _DIGITS.split(id_)
+    pairs = zip(parts[::2], (*map(int, parts[1::2]), -1), strict=True)
+    return (*pairs, (id_, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldSize:
+    """How much of the data a fold tests."""
+
+    fold: str
+    posts: int
+    queries: int  #: posts times criteria
+    positives: int | None  #: None: there is no gold
+
+
+def assign_folds(post_ids: Iterable[str], n_folds: int, seed: int) -> dict[str, str]:
+    """Folds "0" to "n-1" by post, whatever the order in which posts are given.
+
+    Distinct ids in ascending order as text, shuffled by NumPy's default generator, and
+    cut into blocks of n div n_folds posts; the last block takes the remainder too.
+
+    Raises:
+        DatasetError: there are fewer posts than folds.
+    """
+    posts = sorted(set(post_ids))
+    if len(posts) < n_folds:
+        raise DatasetError(
+            f"{len(posts)} posts cannot be cut into {n_folds} folds (use more posts, "
+            "or a smaller --n-folds)."
+        )
+    shuffled = np.random.default_rng(seed).permutation(len(posts)).tolist()
+    size = len(posts) // n_folds
+    return {
+        posts[place]: str(min(rank // size, n_folds - 1))
+        for rank, place in enumerate(shuffled)
+    }
+
+
+def read_folds(
+    settings: EvidenceSettings, posts: tuple[Post, ...], noticed: InputFindings
+) -> Mapping[str, str] | None:
+    """The folds that a file names, by post; None where no file is named.
+
+    A post may occur in several rows, as it does in a table of queries.
+
+    Where no posts are named, those of the file are taken.
+
+    Raises:
+        DatasetError: a post is in two folds, or in none, or there is but one fold.
+    """
+    if settings.folds is None:
+        return None
+    rows = read_csv(
+        settings.folds,
+        ("post_id", "fold_id"),
+        noticed=noticed,
+        allow_ragged=settings.allow_ragged,
+    )
+    folds: dict[str, str] = {}
+    for row in rows:
+        post, fold = row.text("post_id"), row.text("fold_id")
+        if folds.setdefault(post, fold) != fold:
+            raise row.error(
+                f"post {post} is in fold {fold} here and in {folds[post]} above "
+                "(a post belongs to one fold)"
+            )
+    name = settings.folds.name
+    for post_ in posts:
+        if post_.id not in folds:
+            raise DatasetError(
+                f"{name}: no fold for post {post_.id} (add a row, or leave out --folds "
+                "to have folds drawn)."
+            )
+    used = {post_.id: folds[post_.id] for post_ in posts} or folds
+    if len(set(used.values())) == 1:
+        raise DatasetError(
+            f"{name}: all posts are in one fold (at least two are needed)."
+        )
+    return used
+
+
+def fold_sizes(
+    dataset: EvidenceDataset, folds: Mapping[str, str]
+) -> tuple[FoldSize, ...]:
+    """The size of each fold, in the natural order of their names."""
+    posts: dict[str, int] = {}
+    positives: dict[str, int] = {}
+    for post in dataset.posts:
+        fold = folds[post.id]
+        posts[fold] = posts.get(fold, 0) + 1
+        positives[fold] = positives.get(fold, 0) + sum(
+            dataset.gold is not None
+            and (post.id, criterion.id) in dataset.gold.evidence
+            for criterion in dataset.criteria
+        )
+    return tuple(
+        FoldSize(
+            fold=fold,
+            posts=posts[fold],
+            queries=posts[fold] * len(dataset.criteria),
+            positives=None if dataset.gold is None else positives[fold],
+        )
+        for fold in natural_order(posts)
+    )
+
+
+SAMPLE = WORDING.file.with_name("sample")
+
+DATA = {
+    "posts": "posts.csv",
+    "sentences": "sentences.jsonl",
+    "criteria": "criteria.json",
+    "gold": "gold.csv",
+    "folds": "folds.csv",
+}
+"""The settings that name data, and the file of the sample behind each."""
+
+
+FILES = (*DATA, "pipeline", "against", "apply_gate", "prompts")
+"""The settings whose files are read."""
+
+
+def with_sample(settings: EvidenceSettings) -> EvidenceSettings:
+    """The shipped sample where no data is named; the given object otherwise."""
+    if any(getattr(settings, name) is not None for name in DATA):
+        return settings
+    return settings.model_copy(
+        update={name: SAMPLE / file for name, file in DATA.items()}
+    )
+
+
+def require(settings: EvidenceSettings) -> None:
+    """Refuse settings that a run cannot start from.
+
+    Raises:
+        UsageError: no posts are named, or no criteria.
+    """
+    if settings.posts is None and settings.sentences is None:
+        raise UsageError(
+            "A run needs --posts or --sentences; name no data at all to run on the "
+            "shipped sample."
+        )
+    if settings.criteria is None:
+        raise UsageError("A run needs --criteria, the file of what posts are read for.")
+
+
+def inputs(settings: EvidenceSettings) -> tuple[InputFile, ...]:
+    """The files that `load` reads under these settings."""
+    named = ((name, getattr(settings, name)) for name in FILES)
+    return tuple(InputFile(setting=name, path=path) for name, path in named if path)
+
+
+def load(settings: EvidenceSettings) -> EvidenceDataset:
+    """Read and validate the inputs that are named.
+
+    An imported run may name none: its answers carry their own truth.
+
+    Raises:
+        DatasetError: an input is off; names file, line and column.
+    """
+    noticed = InputFindings()
+    configs = read_configs(settings)
+    every_post, pools = read_posts(settings, noticed)
+    criteria = (
+        read_criteria(settings.criteria, noticed, allow_ragged=settings.allow_ragged)
+        if settings.criteria
+        else ()
+    )
+    if settings.batch == "post":
+        _refuse_ambiguous(every_post, criteria)
+    gold = read_gold(settings, every_post, criteria, pools, noticed)
+    folds = read_folds(settings, every_post, noticed)
+    if every_post and gold is not None and folds is None:
+        # a run that cannot be scored must not start
+        ids = (post.id for post in every_post)
+        assigned = assign_folds(ids, settings.n_folds, settings.seed)
+        # of a sample they are kept: assigning its posts alone gives other folds
+        folds = assigned if settings.limit else None
+    posts = _sample(every_post, gold, folds, settings)
+    report_sample(noticed, posts, every_post, "post", "fold")
+    return EvidenceDataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        posts=posts,
+        criteria=criteria,
+        gold=gold,
+        folds=folds,
+        configs=configs,
+        stored=read_stored(settings.against) if settings.against else None,
+        findings=noticed.findings(),
+        gates=_gates(settings.apply_gate),
+    )
+
+
+def _sample(
+    posts: tuple[Post, ...],
+    gold: Gold | None,
+    folds: Mapping[str, str] | None,
+    settings: EvidenceSettings,
+) -> tuple[Post, ...]:
+    """The posts of a run: folds, and posts with evidence, keep their share."""
+    positive = set() if gold is None else {post for post, _ in gold.evidence}
+    return draw_sample(
+        posts,
+        settings.limit,
+        key=lambda post: post.id,
+        strata=(
+            lambda post: None if folds is None else folds[post.id],
+            lambda post: post.id in positive,
+        ),
+    )
+
+
+def _refuse_ambiguous(posts: tuple[Post, ...], criteria: tuple[Criterion, ...]) -> None:
+    """Refuse a post that is called like a query, where whole posts are asked about.
+
+    The key of a task would then stand for both.
+    """
+    ids = {post.id for post in posts}
+    for post in posts:
+        for criterion in criteria:
+            key = query_key(post.id, criterion.id)
+            if key in ids:
+                raise DatasetError(
+                    f"Post {key} is called like criterion {criterion.id} of post "
+                    f"{post.id}, which batch=post cannot tell apart (rename one, or "
+                    "use --batch query)."
+                )
+
+
+def _gates(path: Path | None) -> tuple[StoredGate, ...]:
+    if path is None:
+        return ()
+    # with the numerical libraries that few runs need
+    from jobs.evidence_retrieval.predictions.gate import decode  # noqa: PLC0415
+
+    try:
+        return decode(path.read_text("utf-8"))
+    except OSError as error:
+        raise DatasetError(f"{path}: {error.strerror} (check the path).") from error
+    except ValueError as error:
+        raise DatasetError(f"{path.name}: {error}") from error

@@ -1,1 +1,0 @@
-"""Reads what people bring: posts, criteria, gold, folds, configurations."""

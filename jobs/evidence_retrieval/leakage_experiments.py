@@ -1,0 +1,299 @@
+"""Runs the leakage checks of a run, with experiments on scrambled gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.leakage import (
+    duplicate_texts,
+    foreign_candidates,
+    gold_features,
+    gold_in_instructions,
+    leak_check,
+    shared_posts,
+    thresholds_from_test,
+)
+from jobs.evidence_retrieval.predictions.classifier import Split
+from jobs.evidence_retrieval.predictions.fold_gates import (
+    FoldChoice,
+    GateOutput,
+    Grid,
+    choose,
+)
+from jobs.evidence_retrieval.predictions.gate import FeatureRows, GateSpec, gate_json
+from jobs.evidence_retrieval.predictions.nested import (
+    FoldAssignment,
+    FoldResult,
+    Nested,
+    apply_gate,
+    fit_fold,
+    nested,
+    rows_of,
+    splits,
+)
+from jobs.evidence_retrieval.predictions.predictions import ConfigPredictions
+from jobs.evidence_retrieval.queries import UNKNOWN, LeakCheck, Queries
+from jobs.metrics import delong
+from jobs.metrics.columns import Bools, Ints
+from runner.scorecard import Finding
+
+STANDARD_ERRORS = 4
+"""How far the AUROC of shuffled gold may lie from 0.5: by chance once in 16,000."""
+
+FitFold: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, Split], FoldResult]
+FitAll: TypeAlias = Callable[[GateSpec, FeatureRows, Ints, FoldAssignment], Nested]
+
+
+def deep_checks(
+    where: str,
+    spec: GateSpec,
+    rows: FeatureRows,
+    y: Ints,
+    folds: FoldAssignment,
+    *,
+    fit_one: FitFold = fit_fold,
+    fit_all: FitAll = nested,
+) -> Iterator[Finding]:
+    """What the experiments find.
+
+    Args:
+        where: model and configuration, for the findings.
+        spec: of the gate.
+        rows: queries in canonical order.
+        y: 1, 0 or UNKNOWN a row.
+        folds: of the posts.
+        fit_one: how one fold is fitted.
+        fit_all: how all of them are.
+    """
+    chance = np.random.default_rng(folds.seed)
+    for own in splits(folds, rows.posts, y):
+        at = f"{where}, fold {own.fold}"
+        test = rows_of(rows, own.test)
+        before = fit_one(spec, rows, y, own)
+        scrambled = _permuted(y, test, chance)
+        after = fit_one(spec, rows, scrambled, _split(own.fold, rows, scrambled, folds))
+        if _said(after, rows, test) != _said(before, rows, test):
+            yield _leak(
+                "gold_scramble",
+                at,
+                "With the gold of the test posts permuted, their predictions change.",
+            )
+        kept, left = rows.where(~test), y[~test]
+        without = fit_one(spec, kept, left, _split(own.fold, kept, left, folds))
+        if _learnt(without) != _learnt(before):
+            yield _leak(
+                "test_removal",
+                at,
+                "With the test posts taken away, something else is fitted.",
+            )
+    shuffled = _permuted(y, np.ones(len(y), dtype=np.bool_), chance)
+    yield from _after_shuffle(
+        where, rows, shuffled, fit_all(spec, rows, shuffled, folds)
+    )
+
+
+def _after_shuffle(
+    where: str, rows: FeatureRows, y: Ints, found: Nested
+) -> Iterator[Finding]:
+    # by fold: pooled, the folds' different prevalences alone move the area off 0.5
+    for own in found.folds:
+        judged = rows_of(rows, own.split.test) & (y != UNKNOWN)
+        judged &= ~np.isnan(found.probability)
+        area = delong(y[judged] == 1, found.probability[judged])
+        if area is None or own.gate is None:
+            continue
+        if abs(area.auroc - 0.5) > STANDARD_ERRORS * area.se:
+            yield _leak(
+                "label_shuffle",
+                f"{where}, fold {own.split.fold}",
+                f"With all gold shuffled and everything fitted again, AUROC is "
+                f"{area.auroc:.4f}, more than {STANDARD_ERRORS} standard errors "
+                f"({area.se:.4f}) off 0.5.",
+            )
+
+
+def _split(fold: str, rows: FeatureRows, y: Ints, folds: FoldAssignment) -> Split:
+    """The split of one fold, made again from what is given."""
+    return next(own for own in splits(folds, rows.posts, y) if own.fold == fold)
+
+
+def _permuted(y: Ints, among: Bools, chance: np.random.Generator) -> Ints:
+    """*y* with the judged values *among* some rows in another order."""
+    places = np.flatnonzero(among & (y != UNKNOWN))
+    permuted = y.copy()
+    permuted[places] = y[chance.permutation(places)]
+    return permuted
+
+
+def _said(result: FoldResult, rows: FeatureRows, test: Bools) -> tuple[bytes, ...]:
+    own = (column.tobytes() for column in apply_gate(result.gate, rows.where(test)))
+    return (*own, _learnt(result))
+
+
+def _learnt(result: FoldResult) -> bytes:
+    fitted = None if result.gate is None else gate_json(result.gate)
+    return json.dumps(fitted).encode()
+
+
+def _leak(code: str, where: str, message: str) -> Finding:
+    return Finding(code=code, severity="error", where=where, message=message)
+
+
+Choose: TypeAlias = Callable[[Grid, Queries, Split], FoldChoice]
+
+
+def choice_checks(
+    where: str,
+    grid: Grid,
+    queries: Queries,
+    splits: Sequence[Split],
+    *,
+    choose: Choose = choose,
+) -> Iterator[Finding]:
+    """What the experiments find.
+
+    Args:
+        where: model and configuration, for the findings.
+        grid: what was chosen from.
+        queries: with gold.
+        splits: of the folds.
+        choose: how one fold's constants are chosen.
+    """
+    for own in splits:
+        before = choose(grid, queries, own)
+        tested = [
+            i
+            for i, post in enumerate(queries.post.tolist())
+            if queries.posts[post] in frozenset(own.test)
+        ]
+        for code, what, changed in (
+            ("gold_scramble", "permuted", _reversed(queries, tested)),
+            ("test_removal", "taken away", _removed(queries, tested)),
+        ):
+            if choose(grid, changed, own) != before:
+                yield Finding(
+                    code=code,
+                    severity="error",
+                    where=f"{where}, fold {own.fold}",
+                    message=f"With the gold of the test posts {what}, the fold's "
+                    "choice from a grid changes.",
+                )
+
+
+def _reversed(queries: Queries, tested: Sequence[int]) -> Queries:
+    """The gold of the tested queries in the opposite order."""
+    y = queries.y.copy()
+    y[list(tested)] = y[list(reversed(tested))]
+    if queries.gold is None:
+        return replace(queries, y=y)
+    gold = [*queries.gold]
+    for i, other in zip(tested, reversed(tested), strict=True):
+        gold[i] = queries.gold[other]
+    return replace(queries, y=y, gold=gold)
+
+
+def _removed(queries: Queries, tested: Sequence[int]) -> Queries:
+    y = queries.y.copy()
+    y[list(tested)] = UNKNOWN
+    return replace(queries, y=y)
+
+
+NO_GOLD = "there is no gold"
+NO_FOLDS = "there are no folds"
+NO_GATE = "no gate was fitted"
+ON_REQUEST = "needs --deep-checks"
+
+
+def leak_checks(
+    dataset: EvidenceDataset,
+    queries: Queries,
+    decided: Sequence[ConfigPredictions],
+    folds: FoldAssignment,
+) -> tuple[LeakCheck, ...]:
+    """What the cheap checks find, and the expensive ones where the settings ask."""
+    fitted = tuple(_fitted(decided))
+    is_deep = dataset.settings.deep_checks
+    without_gold = "" if dataset.gold else NO_GOLD
+    without_gate = "" if fitted else NO_GATE
+    return (
+        leak_check(
+            "duplicate post texts across folds",
+            duplicate_texts(dataset.posts, folds.of),
+            not_checked="" if folds.of else NO_FOLDS,
+        ),
+        leak_check(
+            "gold sentences in the instructions of prompts",
+            gold_in_instructions(dataset, dataset.prompts.instructions()),
+            not_checked=without_gold,
+        ),
+        leak_check(
+            "candidates of another post",
+            foreign_candidates(
+                dataset.posts, queries, (each.predictions for each in decided)
+            ),
+        ),
+        leak_check(
+            "posts shared by the test, tuning and fitting parts",
+            (
+                found
+                for where, own in fitted
+                for found in shared_posts(where, [f.split for f in own.result.folds])
+            ),
+            not_checked=without_gate,
+        ),
+        leak_check(
+            "features that are the gold",
+            (
+                found
+                for where, own in fitted
+                for found in gold_features(where, own.of.rows, own.y)
+            ),
+            not_checked=without_gate,
+        ),
+        leak_check(
+            "thresholds chosen on test posts",
+            (
+                found
+                for where, own in fitted
+                for found in thresholds_from_test(
+                    where, own.spec, own.of.rows, own.y, own.result
+                )
+            ),
+            not_checked=without_gate,
+        ),
+        leak_check(
+            "predictions under scrambled, removed and shuffled gold",
+            _deep(queries, decided, fitted, folds),
+            not_checked=without_gold or ("" if is_deep else ON_REQUEST),
+        ),
+    )
+
+
+def _fitted(decided: Sequence[ConfigPredictions]) -> Iterator[tuple[str, GateOutput]]:
+    """Each gate that was fitted, once: configurations that share it share its leaks."""
+    seen = set()
+    for each in decided:
+        for own in each.gates.values():
+            if own.result.folds and id(own) not in seen:
+                seen.add(id(own))
+                yield each.where, own
+
+
+def _deep(
+    queries: Queries,
+    decided: Sequence[ConfigPredictions],
+    fitted: Sequence[tuple[str, GateOutput]],
+    folds: FoldAssignment,
+) -> Iterator[Finding]:
+    for where, own in fitted:
+        yield from deep_checks(where, own.spec, own.of.rows, own.y, folds)
+    for each in decided:
+        if each.grid is not None:
+            splits = [choice.split for choice in each.chosen]
+            yield from choice_checks(each.where, each.grid, queries, splits)

@@ -1,1 +1,0 @@
-"""Every number of a sheet with its subset and definition, and how sure it is."""

@@ -1,0 +1,1 @@
+"""Measures a sheet: every number with its subset, definition and interval."""

@@ -1,0 +1,432 @@
+"""Compares models, lists and configurations on the queries that both sides cover."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from jobs.comparison.difference import SideVerdict, p_values
+from jobs.comparison.pairing import PairedItems, pair_items
+from jobs.evidence_retrieval.metrics.bootstrap import (
+    PostBootstrap,
+    Quotient,
+    RetrievalMeasure,
+    Sampled,
+)
+from jobs.evidence_retrieval.metrics.breakdowns import by_fold, with_folds
+from jobs.evidence_retrieval.metrics.judged import GateScores, JudgedPredictions
+from jobs.evidence_retrieval.metrics.retrieval import measures, ranking
+from jobs.evidence_retrieval.queries import Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.agreement import agreement
+from jobs.metrics.classification import at_threshold
+from jobs.metrics.columns import Ints, mean
+from jobs.metrics.intervals import Interval, round12
+from jobs.metrics.significance import holm
+from runner.scorecard import ItemValues, Metric
+
+OF_THE_GATE = (
+    "auroc",
+    "auprc",
+    "ece",
+    "brier",
+    "screening_sensitivity",
+    "alert_precision",
+)
+ACCURACY = "at_tau.accuracy"
+
+LOWER_IS_BETTER = frozenset({"ece", "brier", "k.mean", "k_nominal.mean"})
+
+GATE_FAMILY = "gate measures"
+RANKING_FAMILY = "ranking measures"
+"""What Holm corrects together; `compare` does so too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDifference:
+    """One measure of the left side minus the right side's."""
+
+    family: str  #: the tests that are corrected together
+    left: str
+    right: str
+    metric: str
+    left_value: float | None
+    right_value: float | None
+    n: int  #: queries of both
+    subset: str
+    left_only: int = 0  #: queries that only the left side has
+    right_only: int = 0
+    interval: Interval | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    test: str = ""
+    note: str = ""
+    verdict: SideVerdict = "undecided"  #: on the left side
+    clusters: int = 0  #: posts that the compared queries are part of
+    pair: tuple[Sampled, Sampled] | None = field(default=None, repr=False)
+    paired: PairedItems | None = field(default=None, repr=False)
+    """Right and left query by query; None: there is no test."""
+
+    @property
+    def value(self) -> float | None:
+        """The difference."""
+        if self.left_value is None or self.right_value is None:
+            return None
+        return self.left_value - self.right_value
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing changed."""
+        return self.value == 0
+
+
+def tested_differences(
+    gaps: Sequence[PairedDifference], draws: PostBootstrap
+) -> tuple[PairedDifference, ...]:
+    """The gaps with intervals, tests, Holm's correction in each family and verdicts."""
+    drawn = iter(draws.differences([gap.pair for gap in gaps if gap.pair]))
+    made = [
+        _tested(replace(gap, interval=next(drawn)) if gap.pair else gap, draws)
+        for gap in gaps
+    ]
+    for family in dict.fromkeys(gap.family for gap in made):
+        own = [i for i, gap in enumerate(made) if gap.family == family]
+        for i, p in zip(own, holm([made[i].p for i in own]), strict=True):
+            p_holm = None if p is None else round12(p)
+            word = draws.rule.verdict(
+                made[i].interval,
+                p_holm,
+                made[i].clusters,
+                lower_is_better=made[i].metric in LOWER_IS_BETTER,
+            )
+            made[i] = replace(made[i], p_holm=p_holm, verdict=word)
+    return tuple(made)
+
+
+def _tested(gap: PairedDifference, draws: PostBootstrap) -> PairedDifference:
+    if gap.paired is None:
+        return gap
+    clusters = gap.paired.overlap.clusters
+    found = p_values(gap.paired, draws.seed, draws.by_post)
+    gap = replace(gap, clusters=clusters, paired=None)
+    if found.beside is not None:
+        beside = f"{found.beside.name}, if queries were independent: p "
+        beside += f"{found.beside.p:.12g}"
+        gap = replace(gap, note="; ".join(filter(None, (beside, gap.note))))
+    if found.own is None:
+        return gap
+    return replace(gap, p=found.own.p, test=found.own.name)
+
+
+def paired_difference(
+    sides: tuple[str, str],
+    left: RetrievalMeasure,
+    right: RetrievalMeasure,
+    queries: Queries,
+    family: str,
+) -> PairedDifference:
+    """A difference of two measures, over the rows that both have.
+
+    Means over queries are compared query by query; other measures must speak of the
+    same rows already.
+    """
+    one, other = left.sampled, right.sampled
+    base = PairedDifference(
+        family=family,
+        left=sides[0],
+        right=sides[1],
+        metric=left.path,
+        left_value=left.value,
+        right_value=right.value,
+        n=left.n,
+        subset=left.subset,
+    )
+    if not isinstance(one, Quotient) or not isinstance(other, Quotient):
+        return replace(base, pair=None if not (one and other) else (one, other))
+    if one.below is not None or other.below is not None:
+        return replace(base, pair=(one, other), paired=_paired(queries, one, other))
+    rows, at, of = np.intersect1d(one.rows, other.rows, return_indices=True)
+    a, b = one.above[at].astype(np.float64), other.above[of].astype(np.float64)
+    is_whole = len(rows) == len(one.rows) == len(other.rows)
+    return replace(
+        base,
+        n=len(rows),
+        left_value=left.value if is_whole else mean(a.tolist()),
+        right_value=right.value if is_whole else mean(b.tolist()),
+        left_only=len(one.rows) - len(rows),
+        right_only=len(other.rows) - len(rows),
+        pair=(
+            Quotient(rows=rows, above=a, range=one.range),
+            Quotient(rows=rows, above=b, range=other.range),
+        ),
+        paired=_paired(queries, one, other),
+    )
+
+
+def _paired(queries: Queries, left: Quotient, right: Quotient) -> PairedItems:
+    """Two sums over queries, by query."""
+    # a comparison is B minus A
+    return pair_items(_items(queries, right), _items(queries, left))
+
+
+def _items(queries: Queries, side: Quotient) -> ItemValues:
+    below = None if side.below is None else np.asarray(side.below, dtype=np.float64)
+    return ItemValues(
+        kind="mean" if below is None else "ratio",
+        items=[f"{row:09}" for row in side.rows.tolist()],
+        clusters=_posts(queries, side.rows),
+        cluster="post",
+        first=np.asarray(side.above, dtype=np.float64).tolist(),
+        second=None if below is None else below.tolist(),
+        definition="",
+    )
+
+
+def _scores(block: JudgedPredictions, path: str) -> ItemValues:
+    """Truth and score of every judged query."""
+    rows = np.flatnonzero(block.judged)
+    score = np.full(len(block.queries), np.nan)
+    if block.gated is not None:
+        score[block.gated.rows] = block.gated.p
+    return ItemValues(
+        kind="auroc" if path == "auroc" else "auprc",
+        items=[f"{row:09}" for row in rows.tolist()],
+        clusters=_posts(block.queries, rows),
+        cluster="post",
+        first=block.queries.y[rows].astype(np.float64).tolist(),
+        second=[None if np.isnan(p) else p for p in score[rows].tolist()],
+        definition="",
+    )
+
+
+def _posts(queries: Queries, rows: Ints) -> list[str]:
+    return [queries.posts[i] for i in queries.post[rows].tolist()]
+
+
+def ranking_names(settings: EvidenceSettings) -> tuple[str, ...]:
+    """The ranking measures that are compared: at 10, or at the largest cut-off."""
+    k = 10 if 10 in settings.k_values else max(settings.k_values)  # noqa: PLR2004
+    return (f"recall@{k}", f"ndcg@{k}", "mrr", f"map@{k}", f"hit@{k}")
+
+
+def between_lists(block: JudgedPredictions) -> Iterator[PairedDifference]:
+    """Every later list of a model against every earlier one."""
+    made = {
+        name: {m.path: m for m in ranking(own)} for name, own in block.lists.items()
+    }
+    model = block.prediction.model
+    for earlier, later in itertools.combinations(made, 2):
+        for path in ranking_names(block.settings):
+            yield paired_difference(
+                (f"{model}: {later}", f"{model}: {earlier}"),
+                made[later][path],
+                made[earlier][path],
+                block.queries,
+                f"lists of {model}, ranking measures",
+            )
+
+
+def between_models(
+    blocks: Mapping[str, JudgedPredictions],
+) -> Iterator[PairedDifference]:
+    """Every two models, on the queries that both have answered."""
+    for left, right in itertools.combinations(blocks, 2):
+        sides, pair = (left, right), (blocks[left], blocks[right])
+        yield from _gate_gaps(sides, *pair)
+        lists = pair[0].final, pair[1].final
+        if lists[0] is not None and lists[1] is not None:
+            made = [{m.path: m for m in ranking(own)} for own in lists if own]
+            for path in ranking_names(pair[0].settings):
+                yield paired_difference(
+                    sides,
+                    made[0][path],
+                    made[1][path],
+                    pair[0].queries,
+                    f"models, {RANKING_FAMILY}",
+                )
+
+
+def _gate_gaps(
+    sides: tuple[str, str], left: JudgedPredictions, right: JudgedPredictions
+) -> Iterator[PairedDifference]:
+    if left.gated is None or right.gated is None:
+        return
+    common = np.zeros(len(left.queries), dtype=np.bool_)
+    common[np.intersect1d(left.gated.rows, right.gated.rows)] = True
+    n = int(common.sum())
+    dropped = partial(
+        replace,
+        left_only=len(left.gated.rows) - n,
+        right_only=len(right.gated.rows) - n,
+    )
+    one, other = left.within(common), right.within(common)
+    made = [{m.path: m for m in measures(each)} for each in (one, other)]
+    for path in OF_THE_GATE:
+        if path in made[0] and path in made[1]:
+            both = made[0][path], made[1][path]
+            found = paired_difference(
+                sides, *both, left.queries, f"models, {GATE_FAMILY}"
+            )
+            yield with_areas(dropped(found), one, other)
+    a, b = one.gated, other.gated
+    if a and b and a.is_probability and b.is_probability:
+        yield dropped(_accuracy(sides, a, b, left.queries, left.settings))
+
+
+def with_areas(
+    found: PairedDifference, left: JudgedPredictions, right: JudgedPredictions
+) -> PairedDifference:
+    """A difference of areas with what its test takes; other differences as they are."""
+    if found.metric not in {"auroc", "auprc"}:
+        return found
+    if left.gated is None or right.gated is None:
+        return found
+    if not np.array_equal(left.gated.rows, right.gated.rows):
+        return found
+    return replace(
+        found,
+        paired=pair_items(_scores(right, found.metric), _scores(left, found.metric)),
+    )
+
+
+def _accuracy(
+    sides: tuple[str, str],
+    left: GateScores,
+    right: GateScores,
+    queries: Queries,
+    settings: EvidenceSettings,
+) -> PairedDifference:
+    """How often the decisions at tau are right, and how often they agree.
+
+    Args:
+        sides: names of both.
+        left: decisions of one model.
+        right: of another, on the same rows.
+        queries: of the sheet.
+        settings: of the job.
+    """
+    said = [at_threshold(each.p, settings.tau) for each in (left, right)]
+    good = [h == left.y for h in said]
+    b, c = int((good[0] & ~good[1]).sum()), int((good[1] & ~good[0]).sum())
+    kappa = agreement(said[0].tolist(), said[1].tolist(), (False, True)).kappa
+    shown = "n/a" if kappa is None else f"{kappa:.12g}"
+    n = len(left.rows)
+    both = (
+        Quotient(rows=left.rows, above=good[0]),
+        Quotient(rows=right.rows, above=good[1]),
+    )
+    return PairedDifference(
+        family=f"models, {GATE_FAMILY}",
+        left=sides[0],
+        right=sides[1],
+        metric=ACCURACY,
+        left_value=int(good[0].sum()) / n if n else None,
+        right_value=int(good[1].sum()) / n if n else None,
+        n=n,
+        subset="scored",
+        pair=both,
+        paired=_paired(queries, *both),
+        note=f"b={b}, c={c}; kappa of the decisions {shown}",
+    )
+
+
+STEMS = (
+    "ndcg@10",
+    "auroc",
+    "evidence_recall",
+    "evidence_precision",
+    "k.mean",
+    "k_nominal.mean",
+    "sentences_extracted",
+    "alert_precision",
+)
+"""Without the cut-off of evidence measures, which says how K came about."""
+
+WITHOUT = "undefined: the configuration has no such stage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AblationStep:
+    """One measure of one configuration, and its difference to the one before."""
+
+    model: str
+    config: str
+    metric: Metric
+    gap: PairedDifference | None = (
+        None  #: None: the first configuration, or nothing to compare
+    )
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the configuration has such a stage at all."""
+        return self.metric.definition != WITHOUT
+
+
+def steps(
+    blocks: Sequence[JudgedPredictions], draws: PostBootstrap
+) -> tuple[AblationStep, ...]:
+    """The rows of the table of one model, its configurations in order."""
+    made: list[tuple[JudgedPredictions, str, Metric]] = []
+    gaps: dict[int, PairedDifference] = {}
+    before: Mapping[str, RetrievalMeasure] = {}
+    for earlier, block in zip([None, *blocks], blocks, strict=False):
+        shown = _shown(block)
+        metrics = draws.metrics([m for m in shown.values() if m is not None])
+        metrics = with_folds(metrics, by_fold(block), block.settings.ddof)
+        by_path = {metric.path: metric for metric in metrics}
+        for stem, measure in shown.items():
+            row = _undefined(stem) if measure is None else by_path[measure.path]
+            previous = before.get(stem)
+            if earlier and measure is not None and previous is not None:
+                found = _gap(block, measure, previous, stem)
+                gaps[len(made)] = with_areas(found, block, earlier)
+            made.append((block, stem, row))
+        before = {stem: m for stem, m in shown.items() if m is not None}
+    tested = dict(
+        zip(gaps, tested_differences(list(gaps.values()), draws), strict=True)
+    )
+    return tuple(
+        AblationStep(
+            model=block.prediction.model,
+            config=block.prediction.config,
+            metric=row,
+            gap=tested.get(i),
+        )
+        for i, (block, _, row) in enumerate(made)
+    )
+
+
+def _shown(block: JudgedPredictions) -> dict[str, RetrievalMeasure | None]:
+    made = {m.path: m for m in measures(block)}
+    stems = {path.partition("@")[0]: m for path, m in made.items()}
+    return {
+        stem: made.get(stem) if "@" in stem or "." in stem else stems.get(stem)
+        for stem in STEMS
+    }
+
+
+def _undefined(stem: str) -> Metric:
+    """What a configuration has not: shown as n/a, never as 0."""
+    return Metric(path=stem, value=None, n=0, definition=WITHOUT)
+
+
+def _gap(
+    block: JudgedPredictions,
+    measure: RetrievalMeasure,
+    previous: RetrievalMeasure,
+    stem: str,
+) -> PairedDifference:
+    found = paired_difference(
+        (block.prediction.config, "the one before"),
+        measure,
+        previous,
+        block.queries,
+        f"{block.prediction.model}: {stem} over the configurations",
+    )
+    if measure.n == previous.n:
+        return found
+    return replace(found, note=f"the one before speaks of {previous.n} queries")

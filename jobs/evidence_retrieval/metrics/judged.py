@@ -1,0 +1,414 @@
+"""Cuts predictions to the judged queries: probabilities, states, lists, K.
+
+A part is there if its input is: format E has no probabilities, predictions without
+rankings have no lists. `within` cuts all parts to the queries of a fold or criterion,
+so that every number is made by the same code for the whole and for its pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    SKIPPED,
+    UNKNOWN,
+    FoldGate,
+    Predictions,
+    Queries,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.ranking import RankedHits, RankingRules, evaluate, hits, select
+from jobs.metrics.selective import States, assign
+
+CHUNK = 50_000
+"""Queries whose lists are compared at a time."""
+
+POOL_RECALL = "pool_recall"
+AT_K = ("recall", "precision", "hit", "map", "ndcg")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredLists:
+    """One list of each query with evidence, measured."""
+
+    rows: Ints
+    values: Mapping[str, Floats]  #: by measure; every value is defined
+    absent: Ints  #: gold sentences that the list has not
+    rules: RankingRules
+
+    def within(self, mask: Bools) -> MeasuredLists:
+        """Those of *mask*."""
+        at = mask[self.rows]
+        values = {name: column[at] for name, column in self.values.items()}
+        return replace(self, rows=self.rows[at], values=values, absent=self.absent[at])
+
+
+def rules_of(settings: EvidenceSettings) -> RankingRules:
+    """The rules of ranking; a positive whose gold is not listed anywhere counts 0."""
+    return RankingRules(empty="zero", ap_over=settings.ap_denominator)
+
+
+def measure_names(settings: EvidenceSettings) -> list[str]:
+    """The ranking measures of a list, in the order of tables."""
+    names = [f"{name}@{k}" for name in AT_K for k in settings.k_values]
+    if settings.mrr_cut:
+        names += [f"mrr@{k}" for k in settings.k_values]
+    return [*names, "mrr", POOL_RECALL]
+
+
+def read_lists(
+    queries: Queries, prediction: Predictions, settings: EvidenceSettings
+) -> dict[str, MeasuredLists]:
+    """All lists of a prediction, measured; none where gold is not known."""
+    if queries.gold is None:
+        return {}
+    lists = {}
+    for name, ranked in prediction.lists.items():
+        rows = ranked_rows(queries, prediction, ranked)
+        parts, absent = [], [np.empty(0, dtype=np.int64)]
+        for found in compared(queries.gold, ranked, rows):
+            parts.append(_measured(found, settings))
+            absent.append(found.relevant - found.is_hit.sum(axis=1))
+        lists[name] = MeasuredLists(
+            rows=rows,
+            values={
+                measure: np.concatenate([np.empty(0), *(p[measure] for p in parts)])
+                for measure in measure_names(settings)
+            },
+            absent=np.concatenate(absent),
+            rules=rules_of(settings),
+        )
+    return lists
+
+
+def compared(
+    gold: Sequence[tuple[str, ...]], ranked: Sequence[Sequence[str]], rows: Ints
+) -> Iterator[RankedHits]:
+    """The lists of some queries against their gold, a chunk at a time."""
+    for start in range(0, len(rows), CHUNK):
+        places = rows[start : start + CHUNK].tolist()
+        yield hits([gold[i] for i in places], [ranked[i] for i in places])
+
+
+def ranked_rows(
+    queries: Queries, prediction: Predictions, ranked: Sequence[Sequence[str]]
+) -> Ints:
+    """Queries with evidence that were ranked.
+
+    An empty list is a ranking only where the query was scored; elsewhere the model has
+    not seen it.
+    """
+    status = prediction.status
+    return np.array(
+        [
+            i
+            for i in np.flatnonzero(queries.y == 1).tolist()
+            if status[i] == SCORED or len(ranked[i])
+        ],
+        dtype=np.int64,
+    )
+
+
+def _measured(found: RankedHits, settings: EvidenceSettings) -> dict[str, Floats]:
+    """The measures that are kept; the pool's recall is that at the list's end."""
+    end = max(1, found.gains.shape[1])
+    values = evaluate(found, (*settings.k_values, end), rules_of(settings))
+    values[POOL_RECALL] = values[f"recall@{end}"]
+    return {name: values[name] for name in measure_names(settings)}
+
+
+FIXED_AT = 10
+"""Where lists of a fixed length are compared, however many sentences they show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSentences:
+    """Judged queries with a K; some of them have evidence and a list."""
+
+    rows: Ints
+    y: Bools
+    nominal: Ints  #: K as selected or set
+    k: Ints
+    """Sentences that a reader was shown: no more than K, nor than the post has.
+
+    Where the size of the post is unknown, a fixed K ends with the list and a K that was
+    selected query by query counts as it is.
+    """
+    shown: Ints | None  #: K cut at the list's end; None: there is no list
+    found: Ints  #: queries with evidence and a list
+    recall: Floats  #: of those
+    precision: Floats
+    rule: str
+    """What recall and precision are at: "K" where it is chosen query by query, else a
+    number, which is `FIXED_AT` for longer lists: they are all held to that."""
+
+    def within(self, mask: Bools) -> ShownSentences:
+        """Those of *mask*, which has a place for every query."""
+        at, there = mask[self.rows], mask[self.found]
+        return replace(
+            self,
+            rows=self.rows[at],
+            y=self.y[at],
+            nominal=self.nominal[at],
+            k=self.k[at],
+            shown=None if self.shown is None else self.shown[at],
+            found=self.found[there],
+            recall=self.recall[there],
+            precision=self.precision[there],
+        )
+
+
+def choose(
+    queries: Queries,
+    prediction: Predictions,
+    settings: EvidenceSettings,
+    gamma: float | None = None,
+) -> ShownSentences | None:
+    """What a prediction shows; None where it has no K.
+
+    Args:
+        queries: of the sheet.
+        prediction: of one model under one configuration.
+        settings: of the job.
+        gamma: one of the sweep instead of what was deployed.
+    """
+    k = _k_column(queries, prediction) if gamma is None else prediction.sweep[gamma]
+    if k is None:
+        return None
+    rule = prediction.k_rule
+    looked_at = k
+    if rule.isdigit():
+        rule = str(min(int(rule), FIXED_AT))
+        looked_at = np.minimum(k, FIXED_AT)
+    rows = np.flatnonzero((queries.y != UNKNOWN) & (k != UNKNOWN))
+    pool, nominal = queries.pool[rows], k[rows]
+    read = np.where(pool == UNKNOWN, nominal, np.minimum(nominal, pool))
+    ranked = prediction.lists.get(prediction.final)
+    shown, found = None, np.empty(0, dtype=np.int64)
+    recall, precision = [np.empty(0)], [np.empty(0)]
+    if ranked is not None:
+        lengths = np.fromiter((len(ranked[i]) for i in rows.tolist()), np.int64)
+        shown = np.minimum(nominal, lengths)
+        if prediction.k_rule.isdigit():
+            read = np.where(pool == UNKNOWN, shown, read)
+    if ranked is not None and queries.gold is not None:
+        found = ranked_rows(queries, prediction, ranked)
+        found = found[k[found] >= (1 if settings.skip_empty else 0)]
+        done = 0
+        for part in compared(queries.gold, ranked, found):
+            n = len(part.lengths)
+            chosen = select(part, looked_at[found[done : done + n]])
+            # a query with evidence whose gold is not named has found none of it
+            recall.append(np.nan_to_num(chosen.recall))
+            precision.append(chosen.precision)
+            done += n
+    return ShownSentences(
+        rows=rows,
+        y=queries.y[rows] == 1,
+        nominal=nominal,
+        k=read,
+        shown=shown,
+        found=found,
+        recall=np.concatenate(recall),
+        precision=np.concatenate(precision),
+        rule=rule,
+    )
+
+
+def _k_column(queries: Queries, prediction: Predictions) -> Ints | None:
+    if prediction.k is not None:
+        return prediction.k
+    if prediction.k_rule.isdigit():
+        return np.full(len(queries), int(prediction.k_rule), dtype=np.int64)
+    return None
+
+
+STATED = "as the file says"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateScores:
+    """Judged queries with a probability, or at least a score."""
+
+    rows: Ints
+    y: Bools
+    p: Floats
+    is_probability: bool  #: False: the largest stage score
+
+    def within(self, mask: Bools) -> GateScores:
+        """Those of *mask*, which has a place for every query."""
+        at = mask[self.rows]
+        return replace(self, rows=self.rows[at], y=self.y[at], p=self.p[at])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateStates:
+    """Judged queries with a state."""
+
+    rows: Ints
+    y: Bools
+    state: States
+    how: str  #: for definitions
+
+    def within(self, mask: Bools) -> GateStates:
+        """Those of *mask*."""
+        at = mask[self.rows]
+        return replace(self, rows=self.rows[at], y=self.y[at], state=self.state[at])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedPredictions:
+    """A prediction's columns, cut to what can be scored."""
+
+    queries: Queries
+    prediction: Predictions
+    settings: EvidenceSettings
+    judged: Bools  #: (Q,)
+    gated: GateScores | None = None
+    stated: GateStates | None = None
+    lists: Mapping[str, MeasuredLists] = field(default_factory=dict)
+    chosen: ShownSentences | None = None
+    given: Mapping[str, tuple[Ints, Floats]] = field(default_factory=dict)
+    """Numbers that cannot be recomputed: rows with evidence, and their values."""
+    statuses: Mapping[str, int] = field(default_factory=dict)  #: all queries, by status
+
+    @property
+    def final(self) -> MeasuredLists | None:
+        """The list that a reader sees."""
+        return self.lists.get(self.prediction.final)
+
+    def within(self, mask: Bools) -> JudgedPredictions:
+        """The same for some of the queries."""
+        return replace(
+            self,
+            judged=self.judged & mask,
+            gated=self.gated and self.gated.within(mask),
+            stated=self.stated and self.stated.within(mask),
+            lists={name: own.within(mask) for name, own in self.lists.items()},
+            chosen=self.chosen and self.chosen.within(mask),
+            given={
+                name: (rows[mask[rows]], values[mask[rows]])
+                for name, (rows, values) in self.given.items()
+            },
+        )
+
+
+def block_of(
+    queries: Queries,
+    prediction: Predictions,
+    settings: EvidenceSettings,
+    gates: tuple[FoldGate, ...] = (),
+) -> JudgedPredictions:
+    """The parts of one prediction.
+
+    Args:
+        queries: of the sheet.
+        prediction: of one model under one configuration.
+        settings: of the job.
+        gates: of the sheet; a fold whose gate could not be fitted has no part in it.
+    """
+    judged = queries.y != UNKNOWN
+    gated = _gated(queries, prediction, judged & ~_unfitted(queries, prediction, gates))
+    stated = _stated(queries, prediction, settings, gated, judged)
+    return JudgedPredictions(
+        queries=queries,
+        prediction=prediction,
+        settings=settings,
+        judged=judged,
+        gated=gated,
+        stated=stated,
+        lists=read_lists(queries, prediction, settings),
+        chosen=choose(queries, prediction, settings),
+        given=_given(queries, prediction),
+        statuses=_statuses(prediction),
+    )
+
+
+def _unfitted(
+    queries: Queries, prediction: Predictions, gates: tuple[FoldGate, ...]
+) -> Bools:
+    names = {
+        gate.fold
+        for gate in gates
+        if (gate.model, gate.config) == (prediction.model, prediction.config)
+        and gate.has_gate
+        and gate.tau_neg is None
+    }
+    places = [i for i, name in enumerate(queries.folds) if name in names]
+    return np.isin(queries.fold, places)
+
+
+def _gated(
+    queries: Queries, prediction: Predictions, judged: Bools
+) -> GateScores | None:
+    column = prediction.prob
+    if column is None:
+        column = prediction.score
+    if column is None:
+        return None
+    rows = np.flatnonzero(judged & ~np.isnan(column))
+    return GateScores(
+        rows=rows,
+        y=queries.y[rows] == 1,
+        p=column[rows],
+        is_probability=prediction.prob is not None,
+    )
+
+
+def _stated(
+    queries: Queries,
+    prediction: Predictions,
+    settings: EvidenceSettings,
+    gated: GateScores | None,
+    judged: Bools,
+) -> GateStates | None:
+    low, high = prediction.tau_neg, prediction.tau_pos
+    if settings.states == "recomputed" or prediction.state is None:
+        has_p = gated and gated.is_probability
+        if gated and has_p and low is not None and high is not None:
+            return recomputed(gated, low, high, settings)
+    if prediction.state is None:
+        return None
+    rows = np.flatnonzero(judged & (prediction.state != UNKNOWN))
+    return GateStates(
+        rows=rows, y=queries.y[rows] == 1, state=prediction.state[rows], how=STATED
+    )
+
+
+def recomputed(
+    gated: GateScores, low: Floats, high: Floats, settings: EvidenceSettings
+) -> GateStates:
+    """The states that follow from p and each query's thresholds, where it has any."""
+    own = gated.within(~np.isnan(low) & ~np.isnan(high))
+    state = assign(own.p, low[own.rows], high[own.rows], edge=settings.gate_edge)
+    return GateStates(
+        rows=own.rows,
+        y=own.y,
+        state=state,
+        how=f"from p and the row's thresholds, edge={settings.gate_edge}",
+    )
+
+
+def _given(queries: Queries, prediction: Predictions) -> dict[str, tuple[Ints, Floats]]:
+    """Of queries with evidence only, whatever the other rows hold."""
+    found = {}
+    for name, column in prediction.given.items():
+        rows = np.flatnonzero((queries.y == 1) & ~np.isnan(column))
+        found[name] = (rows, column[rows])
+    return found
+
+
+def _statuses(prediction: Predictions) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for status in prediction.status:
+        counts[status] = counts.get(status, 0) + 1
+    return {
+        SCORED: counts.get(SCORED, 0),
+        SKIPPED: sum(n for s, n in counts.items() if s.startswith(SKIPPED)),
+        **{name: counts[name] for name in sorted(counts) if name != SCORED},
+    }

@@ -1,0 +1,334 @@
+"""Collects everything that was measured of a sheet, before tables and files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from jobs.evidence_retrieval.measures import MEASURES
+from jobs.evidence_retrieval.metrics.bootstrap import (
+    PostBootstrap,
+    RetrievalMeasure,
+    count,
+    metric,
+)
+from jobs.evidence_retrieval.metrics.breakdowns import (
+    ByCriterion,
+    ByFold,
+    by_criterion,
+    by_fold,
+    by_post,
+    fold_metrics,
+    macro,
+    with_folds,
+)
+from jobs.evidence_retrieval.metrics.comparisons import (
+    AblationStep,
+    PairedDifference,
+    between_lists,
+    between_models,
+    ranking_names,
+    steps,
+    tested_differences,
+)
+from jobs.evidence_retrieval.metrics.judged import JudgedPredictions, block_of
+from jobs.evidence_retrieval.metrics.retrieval import (
+    measures,
+    not_available,
+    over_all_queries,
+    ranking,
+    spreads,
+    sweep,
+    unscored,
+)
+from jobs.evidence_retrieval.queries import SCORED, UNKNOWN, EvidenceSheet
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.measures import TrivialBaseline
+from jobs.metrics.columns import mean, ratio
+from runner.scorecard import Metric, Target
+
+
+def targets(settings: EvidenceSettings) -> dict[str, Target]:
+    """The bounds that the settings name, by path."""
+    return {
+        "auroc": Target(sense=">=", bound=settings.target_auroc),
+        "auprc": Target(sense=">=", bound=settings.target_auprc),
+        "ece": Target(sense="<", bound=settings.target_ece),
+        "brier": Target(sense="<", bound=settings.target_brier),
+        "evidence_recall@K": Target(sense=">=", bound=settings.target_evidence_recall),
+        "screening_sensitivity": Target(sense=">=", bound=settings.target_sensitivity),
+        "screening_fn_per_1000": Target(sense="<=", bound=settings.target_fn_per_1000),
+        "alert_precision": Target(sense=">=", bound=settings.target_alert_precision),
+    }
+
+
+def with_targets(metrics: Iterable[Metric], settings: EvidenceSettings) -> list[Metric]:
+    """The metrics with the bounds that the settings name."""
+    bounds = targets(settings)
+    return [replace(each, target=bounds.get(each.path)) for each in metrics]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelResults:
+    """What one model's headline configuration comes to."""
+
+    block: JudgedPredictions
+    whole: tuple[Metric, ...]  #: over all its queries, by post and by list too
+    folds: ByFold
+    criteria: ByCriterion
+    macro: tuple[Metric, ...]
+    sweep: tuple[tuple[float, Metric], ...]  #: under each gamma, rising
+    not_available: tuple[str, ...]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All of them, each under a path of its own."""
+        return (
+            *self.whole,
+            *fold_metrics(self.folds),
+            *(each for own in self.criteria.values() for each in own),
+            *self.macro,
+        )
+
+    def by_path(self) -> Mapping[str, Metric]:
+        """The metrics of the whole."""
+        return {each.path: each for each in self.whole}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceResults:
+    """A sheet, measured."""
+
+    sheet: EvidenceSheet
+    settings: EvidenceSettings
+    models: Mapping[str, ModelResults]
+    steps: tuple[
+        AblationStep, ...
+    ]  #: configurations, by model; none where there is one
+    gaps: tuple[PairedDifference, ...]
+    draws: PostBootstrap  #: for what is drawn only if somebody looks at it
+
+    def metrics(self, model: str) -> tuple[Metric, ...]:
+        """A model's metrics; those of other configurations under `config.NAME.`."""
+        return MEASURES.describe(
+            (
+                *self.models[model].metrics,
+                *(
+                    replace(
+                        step.metric, path=f"config.{step.config}.{step.metric.path}"
+                    )
+                    for step in self.steps
+                    if step.model == model
+                    and step.config != self.sheet.headline
+                    and step.is_measured
+                ),
+            )
+        )
+
+
+def measure_sheet(sheet: EvidenceSheet, settings: EvidenceSettings) -> EvidenceResults:
+    """Measure every model's headline, its other configurations, and differences."""
+    draws = PostBootstrap(sheet.queries, settings)
+    blocks = {
+        (p.model, p.config): block_of(sheet.queries, p, settings, sheet.gates)
+        for p in sheet.predictions
+    }
+    headline = {
+        model: blocks[model, sheet.headline]
+        for model in sheet.models
+        if (model, sheet.headline) in blocks
+    }
+    gaps = [gap for block in headline.values() for gap in between_lists(block)]
+    gaps += between_models(headline)
+    return EvidenceResults(
+        sheet=sheet,
+        settings=settings,
+        models={m: _of_model(block, draws) for m, block in headline.items()},
+        steps=tuple(
+            step
+            for model in sheet.models
+            for step in _ablation(
+                [b for (m, _), b in blocks.items() if m == model], draws
+            )
+        ),
+        gaps=tested_differences(gaps, draws),
+        draws=draws,
+    )
+
+
+def _ablation(
+    blocks: Sequence[JudgedPredictions], draws: PostBootstrap
+) -> tuple[AblationStep, ...]:
+    return steps(blocks, draws) if len(blocks) > 1 else ()
+
+
+def _of_model(block: JudgedPredictions, draws: PostBootstrap) -> ModelResults:
+    settings = block.settings
+    folds = by_fold(block)
+    paths = ("auroc", "auprc", *ranking_names(settings), "evidence_recall@K")
+    whole = draws.metrics([*coverage(block), *measures(block)], by_query=paths)
+    whole = with_folds(whole, folds, settings.ddof)
+    whole += draws.metrics(list(_details(block)))
+    if len(block.lists) > 1:
+        whole += _by_list(block, whole, draws)
+    criteria = by_criterion(block, draws)
+    return ModelResults(
+        block=block,
+        whole=tuple(with_targets(whole, settings)),
+        folds=folds,
+        criteria={name: with_targets(own, settings) for name, own in criteria.items()},
+        macro=tuple(macro(criteria)),
+        sweep=tuple(sweep(block, draws)),
+        not_available=not_available(block),
+    )
+
+
+def coverage(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+    """How many queries there are, and why some are in no metric."""
+    queries = block.queries
+    total = len(queries)
+    yield count("queries", total, "posts x criteria", subset="all")
+    yield count("posts", len(queries.posts), "distinct posts", subset="all")
+    yield count("criteria", len(queries.criteria), "criteria", subset="all")
+    for name, number in block.statuses.items():
+        yield count(f"status.{name}", number, "queries", subset="all")
+    judged = int(block.judged.sum())
+    yield RetrievalMeasure(
+        path="coverage",
+        value=ratio(block.statuses[SCORED], judged),
+        n=judged,
+        subset="judged",
+        definition="coverage@1(judged queries with an answer, by judged queries)",
+    )
+
+
+def _details(block: JudgedPredictions) -> Iterator[RetrievalMeasure]:
+    yield from unscored(block)
+    yield from by_post(block)
+    if block.final is not None:
+        yield from spreads(block.final)
+    if block.settings.all_queries:
+        judged = int(block.judged.sum())
+        for name, own in block.lists.items():
+            for each in over_all_queries(own, judged):
+                yield replace(each, path=f"all_queries.{name}.{each.path}")
+
+
+def _by_list(
+    block: JudgedPredictions, whole: Iterable[Metric], draws: PostBootstrap
+) -> Iterator[Metric]:
+    """The ranking of each list under its name; that of the final one is known."""
+    known = {each.path: each for each in whole}
+    for name, own in block.lists.items():
+        if own is block.final:
+            found = [known[each.path] for each in ranking(own)]
+            found += [known[each.path] for each in spreads(own)]
+        else:
+            found = draws.metrics(list(ranking(own)))
+            found += [metric(each) for each in spreads(own)]
+        for each in found:
+            yield replace(each, path=f"{name}.{each.path}")
+
+
+CHANCE, ORDER = "chance at the prevalence", "a random order of the post's sentences"
+LOWER = frozenset({"brier"})
+
+
+def trivial(own: ModelResults) -> Iterator[TrivialBaseline]:
+    """Baselines of separation and alerts, then of the final list."""
+    block = own.block
+    if block.gated is not None:
+        yield from _of_gate(int(block.gated.y.sum()), len(block.gated.y))
+    if block.stated is not None:
+        stated = block.stated
+        n, positives = len(stated.y), int(stated.y.sum())
+        yield TrivialBaseline(
+            of="alert_precision",
+            key="random",
+            name=CHANCE,
+            value=ratio(positives, n),
+            n=n,
+            how="queries with evidence / queries with a state",
+        )
+    if block.final is not None and block.queries.gold is not None:
+        rows = [
+            i for i in block.final.rows.tolist() if block.queries.pool[i] != UNKNOWN
+        ]
+        sizes = [
+            (int(block.queries.pool[i]), len(set(block.queries.gold[i]))) for i in rows
+        ]
+        sizes = [(n, gold) for n, gold in sizes if 0 < gold <= n]
+        for path, expected in _ORDERED.items():
+            yield TrivialBaseline(
+                of=path,
+                key="random",
+                name=ORDER,
+                value=mean(expected(n, gold) for n, gold in sizes),
+                n=len(sizes),
+                how="expected value, mean over queries with evidence in the post",
+            )
+
+
+def _of_gate(positives: int, n: int) -> Iterator[TrivialBaseline]:
+    share = ratio(positives, n)
+    if share is None:
+        return
+    for path, value, how in (
+        ("auroc", 0.5, "any order"),
+        ("auprc", share, "queries with evidence / queries"),
+        ("brier", share * (1 - share), "q (1 - q), q = the share with evidence"),
+    ):
+        yield TrivialBaseline(
+            of=path,
+            key="random",
+            name=CHANCE,
+            value=value,
+            n=n,
+            how=how,
+            lower_is_better=path in LOWER,
+        )
+
+
+def expected_recall(k: int) -> Callable[[int, int], float]:
+    """Recall among the first *k* in any order of the sentences."""
+
+    def expected(n: int, gold: int) -> float:
+        del gold  # each of them is among the first with the same chance
+        return min(k, n) / n
+
+    return expected
+
+
+def expected_ndcg(k: int) -> Callable[[int, int], float]:
+    """NDCG of the first *k* in any order."""
+
+    def expected(n: int, gold: int) -> float:
+        return gold / n * _discounts(min(k, n)) / _discounts(min(k, gold))
+
+    return expected
+
+
+@lru_cache(maxsize=1 << 10)
+def _discounts(places: int) -> float:
+    return math.fsum(1 / math.log2(rank + 1) for rank in range(1, places + 1))
+
+
+@lru_cache(maxsize=1 << 14)
+def expected_reciprocal(n: int, gold: int) -> float:
+    """The expected reciprocal rank of the first of *gold* among *n* in any order."""
+    ranks = np.arange(1, n - gold + 2)
+    # all places before a rank hold none: a product of shares of what is left
+    left = n - ranks + 1
+    none_before = np.concatenate(([1.0], np.cumprod((left - gold) / left)[:-1]))
+    return math.fsum(none_before * gold / left / ranks)
+
+
+_ORDERED: dict[str, Callable[[int, int], float]] = {
+    "recall@10": expected_recall(10),
+    "ndcg@10": expected_ndcg(10),
+    "mrr": expected_reciprocal,
+}

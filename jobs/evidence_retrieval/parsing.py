@@ -1,0 +1,395 @@
+"""Parses replies: never raises on model output, counts what it repaired."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+
+from jobs.lexical import Floats
+from jobs.replies import Object, arrays, objects, whole_object
+from runner.job import guarded
+from runner.messages import FLOAT_BYTES, ParseFailure, Ranking, Reply, Vectors
+
+_RATED = re.compile(r"([^()]*)\(([^()]*)\)")
+
+
+def entries(value: object) -> Iterable[tuple[object, object]] | None:
+    """The number and relevance of each sentence listed, unread; None: no list.
+
+    A relevance is None where none is given.
+    """
+    if isinstance(value, list):
+        return map(_entry, value)
+    if isinstance(value, str):
+        return line_entries(value)
+    return None
+
+
+def line_entries(line: str) -> Iterable[tuple[object, object]] | None:
+    """The same for a line such as `3 (80), 5` or `none`."""
+    stripped = line.strip(" \t\r*_.")
+    if not stripped:
+        return None
+    return () if stripped.casefold() == "none" else _items(stripped)
+
+
+def _items(line: str) -> Iterator[tuple[object, object]]:
+    for item in re.split("[,;]", line):
+        rated = _RATED.fullmatch(item.strip())
+        yield (rated[1], rated[2]) if rated else (item, None)
+
+
+def _entry(value: object) -> tuple[object, object]:
+    if isinstance(value, dict):
+        return value.get("n"), value.get("relevance")
+    if isinstance(value, list) and len(value) == 1:
+        return value[0], None
+    return value, None
+
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+
+
+def first_object(text: str, wanted: Callable[[Object], bool]) -> Object | None:
+    """The first *wanted* object: the whole text, a fenced block, any in the prose.
+
+    A block wins over an object that stands before it, for that is where models put
+    their answer after having shown its form. Numbers come as texts, as they were
+    written.
+    """
+    stripped = text.lstrip("\ufeff").strip()
+    for piece in (stripped, *_FENCED.findall(stripped)):
+        value = whole_object(piece.strip())
+        if value is not None and wanted(value):
+            return value
+    return next(objects(stripped, wanted), None)
+
+
+def unread(reply: Reply, reason: str) -> ParseFailure:
+    """The failure to read *reply*: `truncated` where the output limit cut it."""
+    return ParseFailure(reason="truncated" if reply.is_truncated else reason)
+
+
+# four digits of an exponent are beyond any double, and decimals hold them
+_DECIMAL = r"\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,4})?"
+_PROBABILITY = re.compile(rf"({_DECIMAL})\s*(%?)")
+_RELEVANCE = re.compile(rf"(-?{_DECIMAL})\s*%?")
+
+# more digits number no sentence, and Python refuses to read thousands of them
+_ONE_RUN = re.compile(r"\D*(\d{1,9})\D*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probability:
+    """A probability, and whether its scale had to be told from the number alone."""
+
+    value: float  #: 0 to 1
+    is_guessed: bool = False
+
+
+def read_probability(value: object) -> Probability | ParseFailure:
+    """A probability in percent, or, where it can be nothing else, as a fraction.
+
+    "85", "85%" and "85.5" are percent, and so is "1". "0.85" and "1.0" are fractions:
+    nobody writes one percent with a decimal place.
+    """
+    if value is None or value == "":
+        return ParseFailure(reason="no_probability")
+    found = _PROBABILITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return _OUT_OF_RANGE
+    text, percent = found.groups()
+    number = Decimal(text.replace(",", "."))
+    is_guessed = not percent and not text.isdigit() and 0 < number <= 1
+    share = number if is_guessed else number / 100
+    if share > 1:
+        return _OUT_OF_RANGE
+    return Probability(value=float(share), is_guessed=is_guessed)
+
+
+def read_place(value: object, n: int) -> int | None:
+    """The place from 0 that a number from 1 to *n* stands for: 3, "[3]" or "S3"."""
+    found = _ONE_RUN.fullmatch(value) if isinstance(value, str) else None
+    if found is None or found[0].lstrip().startswith("-"):
+        return None
+    number = int(found[1])
+    return number - 1 if 1 <= number <= n else None
+
+
+def read_relevance(value: object) -> tuple[int, bool] | None:
+    """A relevance of 0 to 100, and whether it had to be clipped to that."""
+    found = _RELEVANCE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    number = Decimal(found[1].replace(",", "."))
+    within = min(max(number, Decimal(0)), Decimal(100))
+    return int(within.to_integral_value(ROUND_HALF_UP)), within != number
+
+
+_OUT_OF_RANGE = ParseFailure(
+    reason="probability_out_of_range",
+    detail="evidence_probability must be an integer from 0 to 100",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """One criterion in one post: is there evidence, and which sentences are it."""
+
+    probability: float  #: 0 to 1
+    relevance: Mapping[int, int]  #: of the listed sentences, by place from 0: 0 to 100
+    noted: Mapping[str, int] = field(default_factory=dict)  #: what had to be mended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostAssessment:
+    """All criteria of a post, asked together; by criterion."""
+
+    criteria: Mapping[str, Assessment | ParseFailure]
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering:
+    """The candidates of one rerank call, best first, as places in its list from 0."""
+
+    places: tuple[int, ...]  #: a permutation
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostVectors:
+    """Vectors of all criteria and of a post's sentences."""
+
+    criteria: Floats  #: (criteria, dimensions)
+    sentences: Floats  #: (sentences, dimensions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointScores:
+    """A rerank endpoint's scores of a pool; None where it gave none."""
+
+    scores: tuple[float | None, ...]
+    noted: Mapping[str, int] = field(default_factory=dict)
+
+
+MOST = 100
+"""The highest relevance."""
+
+LIKELY = 0.5
+"""From this probability on, a reply should list evidence, and below it none."""
+
+_LINE = r"^[ \t*_#>-]*(?:{})[ \t*_]*:(.*)$"
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_PROBABILITY_LINE = re.compile(_LINE.format("probability"), _FLAGS)
+_SENTENCES_LINE = re.compile(_LINE.format("sentences|evidence"), _FLAGS)
+
+
+@guarded
+def parse_assess(reply: Reply, n: int) -> Assessment | ParseFailure:
+    """What a reply says of one criterion in a post of *n* sentences.
+
+    Failures: `truncated`, `no_json`, `no_probability`, `probability_out_of_range`.
+    """
+    found = first_object(reply.text, lambda value: "evidence_probability" in value)
+    if found is not None:
+        return _assessment(found, n)
+    if reply.is_truncated:
+        return unread(reply, "no_json")
+    if first_object(reply.text, lambda value: "sentences" in value) is not None:
+        return ParseFailure(reason="no_probability")
+    stated = _stated(reply.text)
+    return unread(reply, "no_json") if stated is None else _assessment(stated, n)
+
+
+@guarded
+def parse_assessments(
+    reply: Reply, n: int, criteria: Collection[str]
+) -> PostAssessment | ParseFailure:
+    """What a reply says of each of *criteria*; those it leaves out are missing.
+
+    Failures: `truncated`, `no_json`, `no_criteria`.
+    """
+    found = first_object(reply.text, lambda value: "criteria" in value)
+    if found is None:
+        return unread(reply, "no_json")
+    listed = found["criteria"]
+    if not isinstance(listed, list):
+        return ParseFailure(reason="no_criteria")
+    noted: Counter[str] = Counter()
+    read: dict[str, Assessment | ParseFailure] = {}
+    for entry in listed:
+        name = entry.get("id") if isinstance(entry, dict) else None
+        criterion = name.strip() if isinstance(name, str) else ""
+        if criterion not in criteria:
+            noted["unknown_criterion"] += 1
+        elif criterion in read:
+            noted["repeated_criterion"] += 1
+        else:
+            read[criterion] = _assessment(entry, n)
+    return PostAssessment(criteria=read, noted=dict(noted))
+
+
+def _stated(text: str) -> Object | None:
+    """A line with the probability and one with the sentences, as an object."""
+    probability = _PROBABILITY_LINE.search(text)
+    sentences = _SENTENCES_LINE.search(text)
+    if probability is None or sentences is None or entries(sentences[1]) is None:
+        return None
+    return {
+        "evidence_probability": probability[1].strip(" \t\r*_."),
+        "sentences": sentences[1],
+    }
+
+
+def _assessment(value: Object, n: int) -> Assessment | ParseFailure:
+    probability = read_probability(value.get("evidence_probability"))
+    if isinstance(probability, ParseFailure):
+        return probability
+    noted: Counter[str] = Counter()
+    if probability.is_guessed:
+        noted["scale_guessed"] += 1
+    relevance = _relevance(value.get("sentences"), n, noted)
+    if (probability.value >= LIKELY) != any(relevance.values()):
+        noted["inconsistent"] += 1
+    return Assessment(
+        probability=probability.value, relevance=relevance, noted=dict(noted)
+    )
+
+
+def _relevance(value: object, n: int, noted: Counter[str]) -> dict[int, int]:
+    """Relevance by place; a sentence without one stands one below its predecessor."""
+    listed = entries(value)
+    if listed is None:
+        noted["no_list"] += 1
+        return {}
+    found: dict[int, int] = {}
+    below = MOST
+    for number, stated in listed:
+        rated = read_relevance(stated)
+        if rated is None and stated is not None:
+            noted["relevance_unread"] += 1
+        relevance, is_clipped = rated or (below, False)
+        below = max(relevance - 1, 1)
+        if is_clipped:
+            noted["relevance_clipped"] += 1
+        place = read_place(number, n)
+        if place is None:
+            noted["unknown_sentence"] += 1
+        else:
+            found[place] = max(relevance, found.get(place, 0))
+    return found
+
+
+_CHAIN = re.compile(r"\[?\d{1,9}\]?(?:\s*>\s*\[?\d{1,9}\]?)+")
+
+
+@guarded
+def parse_rerank(reply: Reply, n: int) -> Ordering | ParseFailure:
+    """The order of *n* candidates, a permutation whatever the reply leaves out.
+
+    Failures: `truncated`, `no_json`, `no_ranking`, and `incomplete_ranking` where fewer
+    than half of the candidates are named.
+    """
+    found = first_object(reply.text, lambda value: "ranking" in value)
+    if found is not None:
+        named = _named(found["ranking"])
+    elif reply.is_truncated:
+        return unread(reply, "no_json")
+    else:
+        named = _named(reply.text) or _first_array(reply.text)
+        if named is None:
+            return unread(reply, "no_json")
+    if named is None:
+        return ParseFailure(reason="no_ranking")
+    return _ordering(named, n)
+
+
+def _named(value: object) -> Iterable[object] | None:
+    """The numbers that a list or a text such as `3 > 1 > 2` names, unread."""
+    if isinstance(value, str):
+        chain = _CHAIN.search(value)
+        return chain[0].split(">") if chain else None
+    listed = entries(value)
+    return None if listed is None else (number for number, _ in listed)
+
+
+def _first_array(text: str) -> Iterable[object] | None:
+    array = next(arrays(text), None)
+    if array is None:
+        return None
+    return [str(each) if type(each) is int else each for each in array]
+
+
+def _ordering(named: Iterable[object], n: int) -> Ordering | ParseFailure:
+    noted: Counter[str] = Counter()
+    order: dict[int, None] = {}
+    for number in named:
+        place = read_place(number, n)
+        if place is None:
+            noted["unknown_candidate"] += 1
+        elif place in order:
+            noted["repeated_candidate"] += 1
+        else:
+            order[place] = None
+    if 2 * len(order) < n:
+        return ParseFailure(
+            reason="incomplete_ranking",
+            detail=f"{len(order)} of {n} candidates are named",
+        )
+    missing = [place for place in range(n) if place not in order]
+    if missing:
+        noted["missing_candidate"] += len(missing)
+    return Ordering(places=(*order, *missing), noted=dict(noted))
+
+
+BAD = ParseFailure(reason="bad_vectors")
+
+
+@guarded
+def parse_vectors(
+    reply: Vectors, *, criteria: int, sentences: int
+) -> PostVectors | ParseFailure:
+    """The vectors in the order of the request: *criteria* first, then *sentences*.
+
+    One failure, `bad_vectors`: another number of them, of unequal length, with an entry
+    that is no number, or without a length of their own.
+    """
+    lengths = {len(packed) for packed in reply.packed}
+    if len(reply.packed) != criteria + sentences or len(lengths) != 1:
+        return BAD
+    (length,) = lengths
+    if length == 0 or length % FLOAT_BYTES:
+        return BAD
+    rows = np.frombuffer(b"".join(reply.packed), "<f4").reshape(len(reply.packed), -1)
+    if not np.isfinite(rows).all() or not rows.any(axis=1).all():
+        return BAD
+    numbers = rows.astype(np.float64)
+    return PostVectors(criteria=numbers[:criteria], sentences=numbers[criteria:])
+
+
+@guarded
+def parse_scores(reply: Ranking, n: int) -> EndpointScores | ParseFailure:
+    """The score of each of *n* sentences; None where the endpoint left one out.
+
+    Failures: `bad_indices`, for one that is named twice or out of range, `bad_scores`
+    for one that is not finite, and `no_scores` where there are none.
+    """
+    by_place = {each.index: each.score for each in reply.results}
+    if len(by_place) != len(reply.results) or not by_place.keys() <= set(range(n)):
+        return ParseFailure(reason="bad_indices")
+    if not all(map(math.isfinite, by_place.values())):
+        return ParseFailure(reason="bad_scores")
+    if not by_place:
+        return ParseFailure(reason="no_scores")
+    missing = n - len(by_place)
+    return EndpointScores(
+        scores=tuple(by_place.get(place) for place in range(n)),
+        noted={"missing_score": missing} if missing else {},
+    )

@@ -1,1 +1,0 @@
-"""Reads replies: never raises on model output, counts what it had to mend."""

@@ -1,0 +1,318 @@
+"""Plans the tasks of a run, from the data and from replies to earlier stages.
+
+Replies are parsed here with the sizes of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from jobs.chat import is_longer_than
+from jobs.evidence_retrieval import prompts
+from jobs.evidence_retrieval import prompts as asking
+from jobs.evidence_retrieval.candidates import (
+    LOCAL,
+    assessed_order,
+    carrying,
+    depth,
+    listing,
+    ranked,
+)
+from jobs.evidence_retrieval.data import Criterion, EvidenceDataset, Post, query_key
+from jobs.evidence_retrieval.imported import read_prediction
+from jobs.evidence_retrieval.parsing import (
+    Assessment,
+    EndpointScores,
+    Ordering,
+    PostAssessment,
+    PostVectors,
+    parse_assess,
+    parse_assessments,
+    parse_rerank,
+    parse_scores,
+    parse_vectors,
+)
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.prompts import assessed, is_batch
+from jobs.evidence_retrieval.settings import TaskKind
+from jobs.lexical import cosines
+from runner.job import Answer, Stage, Task, TaskSpec
+from runner.messages import ParseFailure, Ranking, Reply, Request, TextPart, Vectors
+from runner.money.tokens import text_tokens
+
+UNKNOWN = ParseFailure(reason="unknown_query")
+
+
+def read_assess(
+    dataset: EvidenceDataset, task: Task, reply: Reply
+) -> Assessment | PostAssessment | ParseFailure:
+    """What a reply says of a query, or of all criteria of a post."""
+    try:
+        post, criteria = assessed(dataset, task.key)
+    except KeyError:
+        return UNKNOWN
+    if is_batch(dataset, task.key):
+        ids = [criterion.id for criterion in criteria]
+        return parse_assessments(reply, len(post.sentences), ids)
+    return parse_assess(reply, len(post.sentences))
+
+
+def read_rerank(
+    dataset: EvidenceDataset, task: Task, reply: Reply
+) -> Ordering | ParseFailure:
+    """The order of a window's candidates."""
+    try:
+        listed = listing(dataset, task)
+    except KeyError:
+        return UNKNOWN
+    return parse_rerank(reply, len(listed.places))
+
+
+def read_embed(
+    dataset: EvidenceDataset, task: Task, reply: Vectors
+) -> PostVectors | ParseFailure:
+    """The vectors of all criteria and of a post's sentences."""
+    try:
+        post = dataset.post(task.key)
+    except KeyError:
+        return UNKNOWN
+    return parse_vectors(
+        reply, criteria=len(dataset.criteria), sentences=len(post.sentences)
+    )
+
+
+def read_rerank_api(
+    dataset: EvidenceDataset, task: Task, reply: Ranking
+) -> EndpointScores | ParseFailure:
+    """An endpoint's scores of a pool."""
+    try:
+        post, _ = dataset.query(task.key)
+    except KeyError:
+        return UNKNOWN
+    return parse_scores(reply, len(post.sentences))
+
+
+STAGES = (
+    Stage(name="assess", parse=read_assess),
+    Stage(name="embed", parse=read_embed, role="embed"),
+    Stage(name="rerank_api", parse=read_rerank_api, role="rerank", follows=False),
+    Stage(name="rerank", parse=read_rerank),
+    Stage(name="given", parse=read_prediction, follows=False),
+)
+
+PARSERS = {stage.name: stage.parse for stage in STAGES}
+
+
+def wanted(dataset: EvidenceDataset) -> frozenset[TaskKind]:
+    """What is asked: the tasks of the settings and what the configurations need."""
+    needed: set[TaskKind] = set(dataset.settings.tasks)
+    for config in dataset.configs:
+        needed |= _needs(config)
+    if "rerank" in needed:
+        if dataset.settings.first_stage == "embedding":
+            needed.add("embed")
+        if dataset.settings.first_stage == "assess":
+            needed.add("assess")
+    return frozenset(needed)
+
+
+def plan(dataset: EvidenceDataset) -> Iterator[TaskSpec]:
+    """First-stage specs, post by post.
+
+    A query that cannot be asked is planned as skipped, with its reason: `no_sentences`,
+    `too_long`, or `single_sentence` where there is nothing to order.
+    """
+    kinds = wanted(dataset)
+    for post in dataset.posts:
+        asked = _Post(dataset, post)
+        if "assess" in kinds:
+            yield from asked.assess()
+        if "embed" in kinds:
+            yield asked.embed()
+        if "rerank_api" in kinds:
+            yield from asked.rerank_api()
+        if "rerank" in kinds and dataset.settings.first_stage in LOCAL:
+            yield from (asked.rerank(criterion) for criterion in dataset.criteria)
+
+
+def post_of(dataset: EvidenceDataset, spec: TaskSpec) -> str:
+    """The id of the post that a first-stage spec is about."""
+    is_whole = spec.stage == "assess" and dataset.settings.batch == "post"
+    if is_whole or spec.stage == "embed":
+        return spec.key
+    query = spec.key.rpartition("#")[0] if spec.stage == "rerank" else spec.key
+    return dataset.query(query)[0].id
+
+
+def follow_up(
+    dataset: EvidenceDataset, group: tuple[Answer, ...]
+) -> Iterator[TaskSpec]:
+    """What follows from one answer.
+
+    After an answer about a whole post, the criteria that it left out, once; after one
+    that gives a first stage's order, the first window of a rerank; after a window, the
+    next one. Where the answer could not be read, a rerank that needed it is skipped as
+    `unparsed_parent`.
+    """
+    (answer,) = group
+    if answer.parsed == UNKNOWN:
+        return
+    match answer.task.stage:
+        case "assess":
+            yield from _after_assess(dataset, answer)
+        case "embed":
+            yield from _after_embed(dataset, answer)
+        case "rerank":
+            yield from _after_window(dataset, answer)
+        case _:
+            return
+
+
+class _Post:
+    """The specs of one post; what its queries have in common is made once."""
+
+    def __init__(self, dataset: EvidenceDataset, post: Post) -> None:
+        self._dataset = dataset
+        self._settings = dataset.settings
+        self._post = post
+        self._texts = asking.texts(post)
+        self._depth = depth(self._settings, len(self._texts))
+
+    @cached_property
+    def _sentences(self) -> TextPart:
+        return prompts.sentences_part(self._texts)
+
+    @cached_property
+    def _window(self) -> TextPart:
+        """The longest window there can be: what is asked must not hang on the order."""
+        longest = sorted(self._texts, key=text_tokens, reverse=True)
+        window = min(self._settings.rerank_window, self._depth)
+        return prompts.candidates_part(longest[:window])
+
+    def assess(self) -> Iterator[TaskSpec]:
+        """A task a query, or one for all of them."""
+        criteria = self._dataset.criteria
+        if self._settings.batch == "post":
+            request = asking.assess_post(self._dataset, self._sentences, criteria)
+            yield TaskSpec(stage="assess", key=self._post.id, skip=self._skip(request))
+            return
+        for criterion in criteria:
+            request = asking.assess(self._dataset, self._sentences, criterion)
+            yield TaskSpec(
+                stage="assess", key=self._key(criterion), skip=self._skip(request)
+            )
+
+    def embed(self) -> TaskSpec:
+        """One task for all vectors."""
+        request = asking.embed(self._dataset, self._post)
+        return TaskSpec(stage="embed", key=self._post.id, skip=self._skip(request))
+
+    def rerank_api(self) -> Iterator[TaskSpec]:
+        """A task a query."""
+        for criterion in self._dataset.criteria:
+            request = asking.rerank_api(self._post, criterion)
+            skip = self._skip(request, candidates=len(self._texts))
+            yield TaskSpec(stage="rerank_api", key=self._key(criterion), skip=skip)
+
+    def rerank(
+        self,
+        criterion: Criterion,
+        order: Sequence[int] | None = None,
+        *,
+        is_unparsed: bool = False,
+    ) -> TaskSpec:
+        """The first window of a query, over *order* or that of a local first stage."""
+        request = asking.rerank(self._dataset, self._window, criterion)
+        skip = self._skip(request, candidates=self._depth)
+        if skip is None and is_unparsed:
+            skip = "unparsed_parent"
+        return TaskSpec(
+            stage="rerank",
+            key=f"{self._key(criterion)}#0",
+            skip=skip,
+            context=None if order is None else carrying(order),
+        )
+
+    def _key(self, criterion: Criterion) -> str:
+        return query_key(self._post.id, criterion.id)
+
+    def _skip(self, request: Request, candidates: int | None = None) -> str | None:
+        """Why a request is not sent; None where it is."""
+        settings = self._settings
+        if not self._texts:
+            return "no_sentences"
+        if len(self._texts) > settings.max_sentences:
+            return "too_long"
+        if candidates == 1:
+            return "single_sentence"
+        return (
+            "too_long" if is_longer_than(request, settings.max_prompt_tokens) else None
+        )
+
+
+def _needs(config: Config) -> set[TaskKind]:
+    needed: set[TaskKind] = set()
+    if "embedding" in config.first_stage:
+        needed.add("embed")
+    if "assess" in {*config.first_stage, config.rerank} or config.gate != "none":
+        needed.add("assess")
+    if config.rerank == "llm":
+        needed.add("rerank")
+    if config.rerank == "endpoint":
+        needed.add("rerank_api")
+    return needed
+
+
+def _after_assess(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
+    post, criteria = asking.assessed(dataset, answer.task.key)
+    is_first_stage = _starts_rerank(dataset, "assess")
+    asked = _Post(dataset, post)
+    for criterion in criteria:
+        found = answer.parsed
+        if isinstance(found, PostAssessment):
+            found = found.criteria.get(criterion.id)
+            if not isinstance(found, Assessment):
+                # its rerank, if any, follows the answer that it gets alone
+                key = query_key(post.id, criterion.id)
+                yield TaskSpec(stage="assess", key=key)
+                continue
+        if not is_first_stage:
+            continue
+        if isinstance(found, Assessment):
+            order = assessed_order(dataset, post, criterion, found.relevance)
+            yield asked.rerank(criterion, order)
+        else:
+            yield asked.rerank(criterion, is_unparsed=True)
+
+
+def _after_embed(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
+    if not _starts_rerank(dataset, "embedding"):
+        return
+    asked = _Post(dataset, dataset.post(answer.task.key))
+    found = answer.parsed
+    if not isinstance(found, PostVectors):
+        for criterion in dataset.criteria:
+            yield asked.rerank(criterion, is_unparsed=True)
+        return
+    near: Iterable[Sequence[float]] = cosines(found.criteria, found.sentences).tolist()
+    for criterion, scores in zip(dataset.criteria, near, strict=True):
+        yield asked.rerank(criterion, ranked(scores))
+
+
+def _after_window(dataset: EvidenceDataset, answer: Answer) -> Iterator[TaskSpec]:
+    listed = listing(dataset, answer.task)
+    if listed.is_last:
+        return
+    query, _, _ = answer.task.key.rpartition("#")
+    key = f"{query}#{listed.window + 1}"
+    found = answer.parsed
+    if isinstance(found, Ordering):
+        context = carrying(listed.after(found))
+        yield TaskSpec(stage="rerank", key=key, context=context)
+    else:
+        yield TaskSpec(stage="rerank", key=key, skip="unparsed_parent")
+
+
+def _starts_rerank(dataset: EvidenceDataset, stage: str) -> bool:
+    return dataset.settings.first_stage == stage and "rerank" in wanted(dataset)

@@ -1,0 +1,425 @@
+"""Reads posts with their sentences, and the gold: sentences judged as evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.evidence_retrieval.data import Criterion, Gold, PoolSentence, Post
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.inputs.files import read_csv, read_jsonl
+from jobs.inputs.rows import InputFindings, InputRow
+from runner.errors import DatasetError
+
+ABBREVIATIONS = frozenset(
+    (
+        *("mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "hon", "gen"),
+        *("vs", "e.g", "i.e", "cf", "ca", "approx", "incl", "resp", "al", "viz"),
+        *("fig", "figs", "eq", "ref", "refs", "sec", "vol", "ed", "eds", "pp"),
+        *("dept", "est", "a.m", "p.m", "jan", "feb", "apr", "aug", "sept", "oct"),
+        *("nov", "dec"),
+    )
+)
+"""What is usually followed by more of the same sentence; in lower case.
+
+`no`, `etc`, `mar`, `jun` and `sat` are left out: as often as not they are words, or the
+end of a sentence.
+"""
+
+REACH = 16
+"""Characters looked at before a dot: more than any abbreviation has."""
+
+_END = re.compile(r"[.!?]+[\"'”’»“‘]*(?=\s|\Z)|[\n\r\u2028\u2029]+")
+_WORD = re.compile(r"[^\s\"'“”‘’«»()\[\]]*\Z")
+_CAPITAL = re.compile(r"(?:.*\.)?[^\W\d_]\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceSpan:
+    """Where a sentence stands: `text[start:end]`, without white space around it."""
+
+    start: int
+    end: int
+
+
+def spans(text: str) -> tuple[SentenceSpan, ...]:
+    """The sentences of a text; between them lies nothing but white space.
+
+    >>> text = "Dr. Ash slept 7.5 h. Well?"
+    >>> [text[span.start : span.end] for span in spans(text)]
+    ['Dr. Ash slept 7.5 h.', 'Well?']
+    """
+    joined: list[SentenceSpan] = []
+    for span in _pieces(text):
+        left = joined[-1] if joined else None
+        if left and not (_has_letter(text, span) and _has_letter(text, left)):
+            joined[-1] = SentenceSpan(start=left.start, end=span.end)
+        else:
+            joined.append(span)
+    return tuple(joined)
+
+
+def _pieces(text: str) -> Iterator[SentenceSpan]:
+    start = 0
+    for found in _END.finditer(text):
+        before = text[max(start, found.start() - REACH) : found.start()]
+        if found.group() == "." and _goes_on(before):
+            continue
+        yield from _trimmed(text, start, found.end())
+        start = found.end()
+    yield from _trimmed(text, start, len(text))
+
+
+def _goes_on(before: str) -> bool:
+    """Whether a dot after *before* belongs to an abbreviation or an initial."""
+    found = _WORD.search(before)
+    word = found.group() if found else ""
+    is_initial = bool(_CAPITAL.match(word)) and word[-1].isupper()
+    return is_initial or word.lower() in ABBREVIATIONS
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[SentenceSpan]:
+    piece = text[start:end]
+    if piece.strip():
+        left = start + len(piece) - len(piece.lstrip())
+        yield SentenceSpan(start=left, end=start + len(piece.rstrip()))
+
+
+def _has_letter(text: str, span: SentenceSpan) -> bool:
+    return any(map(str.isalpha, text[span.start : span.end]))
+
+
+POST_COLUMNS = ("post_id", "text")
+SENTENCE_KEYS = ("post_id", "sid", "sent_uid", "text")
+OFFSET_KEYS = ("start", "end")  #: written by `prepare sentences`, for people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentencePools:
+    """All sentences that are known, by post; also of posts that are not read."""
+
+    posts: Mapping[str, Post]
+    places: Mapping[str, tuple[str, int]]  #: post and sid by uid
+    are_read: bool  #: from a file of sentences, so that no other sentence exists
+
+
+def read_posts(
+    settings: EvidenceSettings, noticed: InputFindings
+) -> tuple[tuple[Post, ...], SentencePools]:
+    """The posts to read in file order, and every pool.
+
+    Raises:
+        DatasetError: a row is off, a post or a sentence occurs twice, or there is none.
+    """
+    texts = read_texts(settings, noticed)
+    if settings.sentences is None:
+        posts = {
+            post: Post(id=post, sentences=cut(post, texts[post])) for post in texts
+        }
+        chosen = tuple(posts.values())
+    else:
+        posts = _read_pools(settings.sentences, noticed)
+        chosen = tuple(posts.values())
+        if settings.posts is not None:
+            chosen = tuple(posts.get(id_, Post(id=id_, sentences=())) for id_ in texts)
+            _compare(settings.posts, texts, posts, noticed)
+    named = settings.posts or settings.sentences
+    if named and not chosen:
+        raise DatasetError(f"{named.name}: no post in it (at least one is needed).")
+    for post in chosen:
+        if named and not post.sentences:
+            noticed.add(
+                "empty_pool",
+                "warn",
+                named.name,
+                "Posts without a sentence are not asked about (see --empty-pool).",
+                example=post.id,
+            )
+    pools = SentencePools(
+        posts=posts,
+        places={
+            sentence.uid: (post.id, sentence.sid)
+            for post in posts.values()
+            for sentence in post.sentences
+        },
+        are_read=settings.sentences is not None,
+    )
+    return chosen, pools
+
+
+def read_texts(settings: EvidenceSettings, noticed: InputFindings) -> dict[str, str]:
+    """The posts' texts by id, in file order; none where no file of posts is named.
+
+    Raises:
+        DatasetError: a row is off, or a post occurs twice.
+    """
+    if settings.posts is None:
+        return {}
+    texts: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    rows = read_csv(
+        settings.posts,
+        POST_COLUMNS,
+        noticed=noticed,
+        allow_ragged=settings.allow_ragged,
+    )
+    for row in rows:
+        post_id = row.text("post_id")
+        _once(row, f"post {post_id}", lines, post_id)
+        texts[post_id] = row.optional_text("text")
+    return texts
+
+
+def cut(post_id: str, text: str) -> tuple[PoolSentence, ...]:
+    """The sentences of a text, with uids `<post_id>_<sid>`."""
+    return tuple(
+        PoolSentence(sid=sid, uid=f"{post_id}_{sid}", text=text[span.start : span.end])
+        for sid, span in enumerate(spans(text))
+    )
+
+
+def _read_pools(path: Path, noticed: InputFindings) -> dict[str, Post]:
+    pools: dict[str, dict[int, PoolSentence]] = {}
+    uids: dict[str, int] = {}
+    for row in read_jsonl(path, SENTENCE_KEYS, OFFSET_KEYS, noticed=noticed):
+        uid, sid = row.text("sent_uid"), row.count("sid")
+        _once(row, f"sent_uid {uid}", uids, uid)
+        pool = pools.setdefault(row.text("post_id"), {})
+        if sid in pool:
+            raise row.error(
+                f"sid {sid} is that of {pool[sid].uid} already (number a post's "
+                "sentences from 0, each once)"
+            )
+        pool[sid] = PoolSentence(sid=sid, uid=uid, text=row.optional_text("text"))
+    for post_id, pool in pools.items():
+        if max(pool) >= len(pool):
+            noticed.add(
+                "sid_gap",
+                "warn",
+                path.name,
+                "Sentence numbers of posts leave some out: is the pool whole?",
+                example=post_id,
+            )
+    return {post_id: _in_order(post_id, pool) for post_id, pool in pools.items()}
+
+
+def _in_order(post_id: str, pool: Mapping[int, PoolSentence]) -> Post:
+    return Post(id=post_id, sentences=tuple(pool[sid] for sid in sorted(pool)))
+
+
+def _once(row: InputRow, what: str, lines: dict[str, int], id_: str) -> None:
+    """Refuse what a file has twice."""
+    if id_ in lines:
+        raise row.error(f"{what} stands on line {lines[id_]} already (remove one)")
+    lines[id_] = row.line
+
+
+def _compare(
+    path: Path,
+    texts: Mapping[str, str],
+    posts: Mapping[str, Post],
+    noticed: InputFindings,
+) -> None:
+    for post_id, post in posts.items():
+        if post_id not in texts:
+            noticed.add(
+                "post_not_named",
+                "info",
+                path.name,
+                "Sentences of posts that the file of posts does not name are left out.",
+                example=post_id,
+            )
+        else:
+            for uid in _altered(texts[post_id], post):
+                noticed.add(
+                    "sentence_not_in_post",
+                    "warn",
+                    path.name,
+                    "Sentences do not occur in the text of their post as they stand.",
+                    example=uid,
+                )
+
+
+def _altered(text: str, post: Post) -> Iterator[str]:
+    return (sentence.uid for sentence in post.sentences if sentence.text not in text)
+
+
+NEEDED = ("post_id", "criterion", "groundtruth")
+OPTIONAL = ("sid", "sent_uid", "sentence")
+ALIASES = {"criterion_id": "criterion"}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Read:
+    """What a file said so far."""
+
+    positive: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    criteria: dict[str, set[str]] = field(default_factory=dict)  #: of judged posts
+    lines: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    writes_negatives: bool = False
+
+    @property
+    def all_criteria(self) -> set[str]:
+        return {criterion for judged in self.criteria.values() for criterion in judged}
+
+    def add(self, row: InputRow, uid: str) -> None:
+        post, criterion = row.text("post_id"), row.text("criterion")
+        place = (post, criterion, uid)
+        if place in self.lines:
+            raise row.error(
+                f"{uid or 'a row without a sentence'} is judged for {criterion} on "
+                f"line {self.lines[place]} already (remove one)"
+            )
+        self.lines[place] = row.line
+        self.criteria.setdefault(post, set()).add(criterion)
+        if row.label("groundtruth"):
+            self.positive.setdefault((post, criterion), set()).update({uid} - {""})
+        else:
+            self.writes_negatives = True
+
+
+def read_gold(
+    settings: EvidenceSettings,
+    posts: tuple[Post, ...],
+    criteria: tuple[Criterion, ...],
+    pools: SentencePools,
+    noticed: InputFindings,
+) -> Gold | None:
+    """The gold of the posts that are read; None where no file is named.
+
+    A query has evidence where a row says so, even if that row names no sentence. Where
+    no posts or no criteria are named, those of the file are taken.
+
+    Raises:
+        DatasetError: a row is off or occurs twice, or names a sentence that is not one
+            of its post.
+    """
+    if settings.gold is None:
+        return None
+    read = _Read()
+    rows = read_csv(
+        settings.gold,
+        NEEDED,
+        OPTIONAL,
+        noticed=noticed,
+        allow_ragged=settings.allow_ragged,
+        aliases=ALIASES,
+    )
+    for row in rows:
+        uid = _sentence(row, pools, noticed)
+        read.add(row, uid)
+    known = {post.id: post for post in posts} or {
+        post_id: Post(id=post_id, sentences=()) for post_id in read.criteria
+    }
+    wanted = {criterion.id for criterion in criteria} or read.all_criteria
+    _notice(settings.gold.name, read, known, wanted, noticed)
+    return Gold(
+        posts=frozenset(read.criteria.keys() & known.keys()),
+        evidence={
+            (post, criterion): _in_pool_order(known[post], uids)
+            for (post, criterion), uids in sorted(read.positive.items())
+            if post in known and criterion in wanted
+        },
+    )
+
+
+def owner_by_prefix(uid: str) -> str:
+    """The post that a uid `<post_id>_<sid>` names; an id may hold underscores itself.
+
+    >>> owner_by_prefix("post_1_2")
+    'post_1'
+    """
+    return uid.rpartition("_")[0]
+
+
+def _sentence(row: InputRow, pools: SentencePools, noticed: InputFindings) -> str:
+    """The uid that a row judges, "" where it names no sentence."""
+    post_id = row.text("post_id")
+    pool = pools.posts.get(post_id)
+    sid = row.count("sid") if row.has("sid") else None
+    uid = row.optional_text("sent_uid")
+    if not uid:
+        if sid is None:
+            return ""
+        by_sid = {s.sid: s.uid for s in pool.sentences} if pool else {}
+        uid = by_sid.get(sid, f"{post_id}_{sid}")
+    owner, place = pools.places.get(uid, (None, None))
+    if owner is None and pools.are_read:
+        raise row.error(
+            f"{uid} is not among the sentences (correct it, or add it there)"
+        )
+    if (owner or owner_by_prefix(uid)) != post_id:
+        raise row.error(
+            f"{uid} is not a sentence of {post_id} (correct one of them; uids of "
+            "another form than <post_id>_<sid> need --sentences)"
+        )
+    if owner is None and pool:
+        noticed.add(
+            "gold_not_in_pool",
+            "warn",
+            row.file,
+            "Gold sentences are not in their post's pool, so no list can hold them.",
+            example=uid,
+        )
+    if owner is not None and sid is not None and sid != place:
+        noticed.add(
+            "gold_sid_differs",
+            "warn",
+            row.file,
+            "Rows give a sid that is not that of their sent_uid, which is believed.",
+            example=f"line {row.line}",
+        )
+    return uid
+
+
+def _in_pool_order(post: Post, uids: set[str]) -> tuple[str, ...]:
+    """Uids by their place in the post; those that are not in its pool come last."""
+    inside = tuple(s.uid for s in post.sentences if s.uid in uids)
+    return (*inside, *sorted(uids.difference(inside)))
+
+
+def _notice(
+    file: str,
+    read: _Read,
+    posts: Mapping[str, Post],
+    criteria: set[str],
+    noticed: InputFindings,
+) -> None:
+    cases = (
+        (
+            "positive_without_ids",
+            "Queries with evidence name no sentence, so no list can hold any.",
+            [f"{post}/{c}" for (post, c), uids in read.positive.items() if not uids],
+        ),
+        (
+            "gold_of_unknown_post",
+            "Posts of the gold are not among the posts; their rows are left out.",
+            [post for post in read.criteria if post not in posts],
+        ),
+        (
+            "gold_of_unknown_criterion",
+            "Criteria of the gold are not among the criteria; their rows are left out.",
+            sorted(read.all_criteria - criteria),
+        ),
+        (
+            "incomplete_posts",
+            "Posts are judged for some criteria only; the others count as negative.",
+            [
+                post
+                for post, judged in read.criteria.items()
+                if read.writes_negatives and post in posts and not criteria <= judged
+            ],
+        ),
+        (
+            "unjudged_posts",
+            "Posts do not occur in the gold: predicted, and left out of all metrics.",
+            [post for post in posts if post not in read.criteria],
+        ),
+    )
+    for code, message, examples in cases:
+        if examples:
+            noticed.add(
+                code, "warn", file, message, example=examples[0], n=len(examples)
+            )

@@ -1,0 +1,1 @@
+"""Turns stored answers into predictions: outputs, rankings, gates."""

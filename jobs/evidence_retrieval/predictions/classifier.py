@@ -1,0 +1,338 @@
+"""Fits the classifier of the gate: features, splits, regression, calibration.
+
+Nothing in this module is given gold but to fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.evidence_retrieval.pipeline import Calibration
+from jobs.metrics import Isotonic, Platt, auprc, fit_isotonic, fit_platt
+from jobs.metrics.columns import Bools, Floats, Ints
+
+FARTHEST = 0.005
+"""A probability counts as no nearer to 0 or 1: models state whole percents."""
+
+SHAPE = ("max", "second", "mean", "sd", "gap", "entropy")
+CRITERION = "criterion:"
+
+
+def score_shape(scores: Floats) -> Floats:
+    """`SHAPE` of each column of (sentences, queries) scores; NaN where undefined.
+
+    The gap is the largest score less the second, the entropy (in nats) that of the
+    scores' softmax.
+    """
+    n, queries = scores.shape
+    shape = np.full((len(SHAPE), queries), np.nan)
+    if not n:
+        return shape
+    falling = -np.sort(-scores, axis=0)
+    shape[0] = falling[0]
+    if n > 1:
+        shape[1] = falling[1]
+        shape[4] = falling[0] - falling[1]
+    # added up row by row: a column's sum must not depend on those beside it
+    average = _down(falling) / n
+    shape[2] = average
+    shape[3] = np.sqrt(_down((falling - average) ** 2) / n)
+    raised = np.exp(falling - falling[0])
+    shares = raised / _down(raised)
+    shape[5] = -_down(shares * np.log(np.where(shares > 0, shares, 1.0)))
+    return shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """One row a query, every value finite."""
+
+    names: tuple[str, ...]
+    values: Floats  #: (queries, features)
+
+
+def features(
+    *,
+    probability: Floats,
+    deviation: Floats,
+    shape: Floats,
+    listed: Floats,
+    relevance: Floats,
+    pool: Ints,
+    criterion: Ints,
+    criteria: Sequence[str],
+) -> Features:
+    """What is known of each query before anybody looks at its gold.
+
+    Args:
+        probability: as the model stated it; NaN where it stated none.
+        deviation: standard deviation of replicates; NaN where there is one.
+        shape: (`SHAPE`, queries) of the scores of the last stage that measures.
+        listed: sentences that the model listed; NaN where it said nothing.
+        relevance: the largest relevance among them, 0 to 1; NaN likewise.
+        pool: sentences of the post.
+        criterion: place among *criteria*.
+        criteria: their ids, all of the criteria file, used or not.
+    """
+    safe = np.clip(probability, FARTHEST, 1 - FARTHEST)
+    measured = {
+        "log_odds": np.log(safe) - np.log1p(-safe),
+        **{f"score_{name}": row for name, row in zip(SHAPE, shape, strict=True)},
+        "listed": listed,
+        "max_relevance": relevance,
+        "log_pool": np.log1p(pool.astype(np.float64)),
+        "replicate_sd": deviation,
+    }
+    absent = {
+        f"no_{name}": np.isnan(column).astype(np.float64)
+        for name, column in measured.items()
+        if name != "log_pool"
+    }
+    # in an order of their own, so that no file's order can reach a coefficient
+    one_hot = {
+        CRITERION + criteria[place]: (criterion == place).astype(np.float64)
+        for place in sorted(range(len(criteria)), key=criteria.__getitem__)
+    }
+    filled = {name: np.nan_to_num(column) for name, column in measured.items()}
+    columns = {**filled, **absent, **one_hot}
+    return Features(names=tuple(columns), values=np.column_stack([*columns.values()]))
+
+
+def _down(table: npt.NDArray[np.float64]) -> Floats:
+    total = np.zeros(table.shape[1])
+    for row in table:
+        total += row
+    return total
+
+
+INNER_FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """One outer fold; the three groups of posts have none in common."""
+
+    fold: str
+    test: tuple[str, ...]
+    tune: tuple[str, ...]
+    fit: tuple[str, ...]
+
+
+def split(
+    fold: str,
+    fold_of: Mapping[str, str],
+    judged: Iterable[str],
+    *,
+    seed: int,
+    tune_fraction: float,
+) -> Split:
+    """The posts of one fold against all other judged ones.
+
+    The others are ordered by the hash of "seed:fold:post"; the first share of them, at
+    least one post, sets thresholds. No post of the fold itself ever does.
+    """
+    rest = sorted(
+        (post for post in judged if fold_of.get(post, fold) != fold),
+        key=lambda post: _digest(f"{seed}:{fold}:{post}"),
+    )
+    # on decimals, for 0.3 * 5 rounds down in doubles
+    share = Decimal(str(tune_fraction)) * len(rest)
+    count = max(1, int(share.quantize(Decimal(1), rounding=ROUND_HALF_UP)))
+    return Split(
+        fold=fold,
+        test=tuple(sorted(post for post, own in fold_of.items() if own == fold)),
+        tune=tuple(rest[:count]),
+        fit=tuple(rest[count:]),
+    )
+
+
+def inner_folds(posts: Sequence[str]) -> npt.NDArray[np.intp]:
+    """A fold for each row, by its post: folds of even numbers of rows.
+
+    The largest post first, each to the lightest fold, as scikit-learn's `GroupKFold`
+    does; ties go by the post's id and to the first fold, where that leaves them to the
+    machine's sort. Fewer folds where there are fewer posts.
+    """
+    names, index, sizes = np.unique(posts, return_inverse=True, return_counts=True)
+    count = min(INNER_FOLDS, len(names))
+    loads = [0] * count
+    own = np.empty(len(names), dtype=np.intp)
+    for place in sorted(range(len(names)), key=lambda place: -sizes[place]):
+        lightest = loads.index(min(loads))
+        loads[lightest] += int(sizes[place])
+        own[place] = lightest
+    return own[index]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+C = 1.0
+"""Inverse strength of the penalty where no grid is set."""
+
+TOLERANCE = 1e-10
+_MOST_ROUNDS = 10_000
+_NEWTON_STEPS = 2
+"""Each squares the distance: from 1e-6 beyond what doubles tell apart."""
+
+_DECIMALS = 9
+
+
+class CannotFitError(ValueError):
+    """The rows cannot teach what is asked of them; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classifier:
+    """Standardisation and coefficients, all learnt from the same rows."""
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]  #: 1 for a feature that never changes
+    coefficients: tuple[float, ...]
+    intercept: float
+    c: float
+
+    def log_odds(self, values: Floats) -> Floats:
+        """The log-odds of evidence of each row, to nine decimals."""
+        rows = (values - np.array(self.mean)) / np.array(self.scale)
+        # row by row, for a matrix product may round a row by where it stands
+        weighted = (rows * np.array(self.coefficients)).sum(axis=1)
+        rounded: Floats = np.round(weighted + self.intercept, _DECIMALS)
+        return rounded
+
+
+def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
+    """The classifier of some rows.
+
+    Raises:
+        CannotFitError: where a class is missing.
+    """
+    # a second to import, which reading a stored gate has no use for
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - see above
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it
+
+    refuse_one_class(y)
+    # a feature that never changes has a deviation of rounding errors, not of 0
+    changes = values.max(axis=0) > values.min(axis=0)
+    mean = np.where(changes, values.mean(axis=0), values[0])
+    scale = np.where(changes, values.std(axis=0), 1.0)
+    rows = (values - mean) / scale
+    model = LogisticRegression(C=c, tol=TOLERANCE, max_iter=_MOST_ROUNDS)
+    with threadpool_limits(limits=1):
+        model.fit(rows, y)
+        coefficients, intercept = _settled(
+            rows, y, c, np.append(model.coef_[0], model.intercept_)
+        )
+    return Classifier(
+        mean=tuple(mean.tolist()),
+        scale=tuple(scale.tolist()),
+        coefficients=coefficients,
+        intercept=intercept,
+        c=c,
+    )
+
+
+def _settled(
+    rows: Floats, y: Bools, c: float, found: Floats
+) -> tuple[tuple[float, ...], float]:
+    """The optimum that lbfgs came near to, by Newton steps from there.
+
+    lbfgs stops some 1e-6 of log-odds away from it, at a place that depends on how a
+    machine adds up; nine decimals would tell machines apart.
+    """
+    design = np.column_stack([rows, np.ones(len(rows))])
+    penalty = np.append(np.full(rows.shape[1], 1 / c), 0.0)
+    for _ in range(_NEWTON_STEPS):
+        p = 1 / (1 + np.exp(-(design @ found)))
+        slope = design.T @ (p - y) + penalty * found
+        bend = (design.T * (p * (1 - p))) @ design + np.diag(penalty)
+        found = found - np.linalg.solve(bend, slope)
+    *coefficients, intercept = found.tolist()
+    return tuple(coefficients), intercept
+
+
+def out_of_fold(values: Floats, y: Bools, posts: Sequence[str], c: float) -> Floats:
+    """Each row's log-odds by a classifier that saw nothing of its post.
+
+    Raises:
+        CannotFitError: where the posts outside an inner fold are of one class.
+    """
+    folds = inner_folds(posts)
+    scores = np.empty(len(y))
+    for fold in range(int(folds.max(initial=-1)) + 1):
+        inside = folds == fold
+        found = fit_classifier(values[~inside], y[~inside], c)
+        scores[inside] = found.log_odds(values[inside])
+    return scores
+
+
+def choose_c(
+    values: Floats, y: Bools, posts: Sequence[str], grid: Sequence[float]
+) -> float:
+    """The C whose out-of-fold scores have the best AUPRC; the first of equals."""
+    if len(grid) <= 1:
+        return grid[0] if grid else C
+
+    def quality(c: float) -> float:
+        return auprc(y, out_of_fold(values, y, posts, c)) or 0.0
+
+    return max(grid, key=quality)
+
+
+def refuse_one_class(y: Bools) -> None:
+    """Raise `CannotFitError` unless both classes are there."""
+    if y.all() or not y.any():
+        what = "only positive" if y.any() else "no positive"
+        raise CannotFitError(f"{len(y)} queries to learn from, {what} ones among them")
+
+
+Calibrator: TypeAlias = Isotonic | Platt | None
+"""None leaves probabilities as they are."""
+
+
+def fit_calibrator(kind: Calibration, p: Floats, y: Bools) -> Calibrator:
+    """The calibrator of some rows; raise `CannotFitError` where there is none."""
+    try:
+        match kind:
+            case "none":
+                return None
+            case "isotonic":
+                return fit_isotonic(p, y)
+            case "platt":
+                return fit_platt(p, y)
+    except ValueError as error:
+        raise CannotFitError(str(error)) from None
+
+
+def as_json(calibrator: Calibrator) -> Mapping[str, Any]:
+    """The calibrator as it stands in a file."""
+    match calibrator:
+        case None:
+            return {"kind": "none"}
+        case Isotonic():
+            return {"kind": "isotonic", "x": [*calibrator.x], "y": [*calibrator.y]}
+        case Platt():
+            return {
+                "kind": "platt",
+                "slope": calibrator.slope,
+                "intercept": calibrator.intercept,
+            }
+
+
+def from_json(stored: Mapping[str, Any]) -> Calibrator:
+    """A calibrator out of a file; raise `KeyError` where something is missing."""
+    match stored["kind"]:
+        case "isotonic":
+            return Isotonic(x=tuple(stored["x"]), y=tuple(stored["y"]))
+        case "platt":
+            return Platt(slope=stored["slope"], intercept=stored["intercept"])
+        case _:
+            return None

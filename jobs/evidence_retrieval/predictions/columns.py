@@ -1,0 +1,209 @@
+"""Collects all queries of a run as columns: truth, folds, answers, rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.inputs import assign_folds, natural_order
+from jobs.evidence_retrieval.predictions.classifier import score_shape
+from jobs.evidence_retrieval.predictions.outputs import Outputs, SubjectOutputs
+from jobs.evidence_retrieval.predictions.rankings import (
+    MergedAssessment,
+    PostPool,
+    RankingChain,
+    RankingSteps,
+)
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries
+from jobs.metrics import flip_rate, kendall_tau, mean
+from jobs.metrics.columns import Floats, Ints
+
+FLIP_RATE, ORDER_TAU = "flip_rate", "replicate_tau"
+
+
+class Replicates:
+    """First replicates against later ones, over the queries of a run."""
+
+    def __init__(self) -> None:
+        self._decisions: list[tuple[bool, bool]] = []
+        self._taus: list[float] = []
+
+    def add(
+        self,
+        pool: PostPool,
+        subject: SubjectOutputs,
+        assess_orders: Sequence[Sequence[tuple[int, ...]]],
+        tau: float,
+    ) -> None:
+        """Take in a post.
+
+        Orders are those of reranks, whose later replicates list the candidates in
+        another order, so that a model that goes by position shows; else those of the
+        assessments.
+        """
+        for key, own_orders in zip(pool.keys, assess_orders, strict=True):
+            stated = subject.assessed.get(key, {})
+            called = [stated[number].probability >= tau for number in sorted(stated)]
+            self._decisions += [(called[0], later) for later in called[1:]]
+            reranked = subject.orders.get(key, {})
+            orders = [reranked[number] for number in sorted(reranked)] or own_orders
+            self._taus += _taus(orders)
+
+    def numbers(self) -> dict[str, float | None]:
+        """The flip rate of decisions, and the mean Kendall tau between orders."""
+        return {
+            FLIP_RATE: flip_rate(self._decisions),
+            ORDER_TAU: mean(self._taus),
+        }
+
+
+def _taus(orders: Sequence[tuple[int, ...]]) -> Iterable[float]:
+    for later in orders[1:]:
+        tau = kendall_tau(orders[0], later)
+        if tau is not None:
+            yield tau
+
+
+@dataclass(slots=True, kw_only=True)
+class StepColumns:
+    """One step of one model over all queries."""
+
+    name: str = ""
+    lists: list[tuple[str, ...]] = field(default_factory=list)  #: uids, best first
+    scores: list[Floats] = field(default_factory=list)  #: along the lists
+    known: list[bool] = field(default_factory=list)
+    shapes: list[Floats] = field(default_factory=list)  #: (shape, queries) a post
+
+    def add(
+        self, uids: Sequence[str], steps: RankingSteps, chain: RankingChain
+    ) -> None:
+        """Take in a post."""
+        step = steps.at(chain)
+        self.name = step.name
+        for order, scores in zip(step.orders, step.scores.T, strict=True):
+            self.lists.append(tuple(uids[place] for place in order))
+            self.scores.append(scores[list(order)])
+        self.known.extend(step.known.tolist())
+        self.shapes.append(np.where(step.known, score_shape(step.scores), np.nan))
+
+    @property
+    def shape(self) -> Floats:
+        """(shape, queries); NaN where the step gave a query no score of its own."""
+        return np.concatenate(self.shapes, axis=1)
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelColumns:
+    """One model over all queries."""
+
+    assessed: list[MergedAssessment | None] = field(default_factory=list)
+    steps: dict[RankingChain, StepColumns]
+    replicates: Replicates = field(default_factory=Replicates)
+
+    def stated(self, what: str) -> Floats:
+        """A number of each assessment by its field's name; NaN where there is none."""
+        found = [None if own is None else getattr(own, what) for own in self.assessed]
+        return np.array(
+            [np.nan if value is None else value for value in found], dtype=np.float64
+        )
+
+    @property
+    def replicates_read(self) -> Sequence[int]:
+        """How many replicates of each query could be read."""
+        return [0 if own is None else own.replicates for own in self.assessed]
+
+
+def columns(
+    dataset: EvidenceDataset, outputs: Outputs, chains: Iterable[RankingChain]
+) -> dict[str, ModelColumns]:
+    """By model, everything that its configurations are made of."""
+    wanted = tuple(dict.fromkeys(chains))
+    made = {
+        model: ModelColumns(steps={chain: StepColumns() for chain in wanted})
+        for model in outputs.subjects
+    }
+    # a post's matrices are small: a second thread would be waited for, not gained
+    with threadpool_limits(limits=1):
+        _fill(made, dataset, outputs, wanted)
+    return made
+
+
+def _fill(
+    made: Mapping[str, ModelColumns],
+    dataset: EvidenceDataset,
+    outputs: Outputs,
+    wanted: Sequence[RankingChain],
+) -> None:
+    for post in dataset.posts:
+        pool = PostPool(dataset, post, outputs.cosines.get(post.id))
+        uids = [sentence.uid for sentence in post.sentences]
+        for model, subject in outputs.subjects.items():
+            steps = RankingSteps(pool, outputs, subject, dataset.settings.seed)
+            own = made[model]
+            own.assessed.extend(steps.assessed)
+            own.replicates.add(pool, subject, steps.assess_orders, dataset.settings.tau)
+            for chain in wanted:
+                own.steps[chain].add(uids, steps, chain)
+
+
+def queries(dataset: EvidenceDataset) -> Queries:
+    """Posts times criteria, in file order of posts and then in criterion order."""
+    posts, criteria = dataset.posts, dataset.criteria
+    fold_of = folds_of(dataset)
+    names = natural_order(fold_of.values())
+    place = {name: i for i, name in enumerate(names)}
+    folds = [place[fold_of[post.id]] if fold_of else UNKNOWN for post in posts]
+    evidence = {} if dataset.gold is None else dataset.gold.evidence
+    return Queries(
+        posts=tuple(post.id for post in posts),
+        criteria=tuple(criterion.id for criterion in criteria),
+        post=_per_query(range(len(posts)), len(criteria)),
+        criterion=np.tile(np.arange(len(criteria), dtype=np.int64), len(posts)),
+        pool=_per_query([len(post.sentences) for post in posts], len(criteria)),
+        folds=names,
+        fold=_per_query(folds, len(criteria)),
+        y=_truth(dataset),
+        gold=None
+        if dataset.gold is None
+        else [
+            evidence.get((post.id, criterion.id), ())
+            for post in posts
+            for criterion in criteria
+        ],
+    )
+
+
+def folds_of(dataset: EvidenceDataset) -> Mapping[str, str]:
+    """The fold of each post; none where nothing can be tested for want of gold."""
+    if dataset.folds is not None:
+        return {post.id: dataset.folds[post.id] for post in dataset.posts}
+    if dataset.gold is None:
+        return {}
+    settings = dataset.settings
+    ids = (post.id for post in dataset.posts)
+    return assign_folds(ids, settings.n_folds, settings.seed)
+
+
+def _truth(dataset: EvidenceDataset) -> Ints:
+    """1 where a query has evidence, 0 where its post was judged and it has none."""
+    gold = dataset.gold
+    if gold is None:
+        return np.full(len(dataset.posts) * len(dataset.criteria), UNKNOWN)
+    return np.array(
+        [
+            int((post.id, criterion.id) in gold.evidence)
+            if post.id in gold.posts
+            else UNKNOWN
+            for post in dataset.posts
+            for criterion in dataset.criteria
+        ],
+        dtype=np.int64,
+    )
+
+
+def _per_query(values: range | list[int], criteria: int) -> Ints:
+    return np.repeat(np.array(values, dtype=np.int64), criteria)

@@ -1,0 +1,352 @@
+"""Fits the gates of a scoring and chooses grid values, fold by fold.
+
+Configurations that differ only behind the gate share it.
+
+For fold k every candidate is judged on TUNE_k and with the thresholds of k's own gate.
+What other folds' gates say of these posts may not be looked at: those have learnt from
+the test posts of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predictions.classifier import (
+    CannotFitError,
+    Split,
+    features,
+)
+from jobs.evidence_retrieval.predictions.columns import (
+    ModelColumns,
+    StepColumns,
+    folds_of,
+)
+from jobs.evidence_retrieval.predictions.gate import (
+    FeatureRows,
+    FittedGate,
+    GateSpec,
+    LabelledRows,
+    StoredGate,
+    fit_final,
+    spec_of,
+)
+from jobs.evidence_retrieval.predictions.nested import (
+    FoldAssignment,
+    FoldResult,
+    Nested,
+    apply_gate,
+    nested,
+    rows_of,
+    splits,
+)
+from jobs.evidence_retrieval.predictions.rankings import (
+    Constants,
+    default_constants,
+    gate_chain,
+    ranking_chains,
+)
+from jobs.evidence_retrieval.predictions.stages import selection
+from jobs.evidence_retrieval.queries import UNKNOWN, Queries
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics import assign, evaluate, hits, mean, round12, select
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.selective import States
+
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRows:
+    """The queries that a gate can speak of, and where they stand among all."""
+
+    rows: FeatureRows
+    places: npt.NDArray[np.intp]  #: of the rows in file order
+
+    def taken(self, column: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+        """A column of all queries, for the rows."""
+        return column[self.places]
+
+    def spread(
+        self, column: npt.NDArray[_Kind], empty: npt.NDArray[_Kind]
+    ) -> npt.NDArray[_Kind]:
+        """A column of the rows put into that of all queries."""
+        filled = empty.copy()
+        filled[self.places] = column
+        return filled
+
+
+def gate_rows(
+    queries: Queries, model: ModelColumns, step: StepColumns, *, needs_statement: bool
+) -> GateRows:
+    """The rows of one model and ranking.
+
+    A query whose assessment was asked for and could not be read has no row, nor has a
+    post without sentences.
+    """
+    stated = model.stated("probability")
+    there: Bools = queries.pool > 0
+    if needs_statement or not np.isnan(stated).all():
+        there &= ~np.isnan(stated)
+    post_rank = _ranks(queries.posts)[queries.post]
+    criterion_rank = _ranks(queries.criteria)[queries.criterion]
+    order = np.lexsort((criterion_rank, post_rank))
+    places = order[there[order]]
+    made = features(
+        probability=stated[places],
+        deviation=model.stated("deviation")[places],
+        shape=step.shape[:, places],
+        listed=model.stated("listed")[places],
+        relevance=model.stated("largest")[places],
+        pool=queries.pool[places],
+        criterion=queries.criterion[places],
+        criteria=queries.criteria,
+    )
+    return GateRows(
+        rows=FeatureRows(
+            names=made.names,
+            values=made.values,
+            stated=stated[places],
+            posts=tuple(queries.posts[i] for i in queries.post[places].tolist()),
+        ),
+        places=places,
+    )
+
+
+def _ranks(ids: tuple[str, ...]) -> npt.NDArray[np.intp]:
+    """The place of each id among all in the order of their text."""
+    rank = {name: i for i, name in enumerate(sorted(ids))}
+    return np.array([rank[name] for name in ids], dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOutput:
+    """What a gate made of one model's queries under one ranking."""
+
+    spec: GateSpec
+    of: GateRows
+    y: Ints  #: of the rows
+    result: Nested
+    applied: StoredGate | None = None  #: that was used instead of fitting one
+
+    def fitted(self, fold: str | None) -> FoldResult | None:
+        """What was fitted for a fold; None where nothing was to be."""
+        return next((own for own in self.result.folds if own.split.fold == fold), None)
+
+    def gate(self, fold: str | None) -> FittedGate | None:
+        """That which judges a fold; None where it has none."""
+        if self.applied is not None:
+            return self.applied.gate
+        own = self.fitted(fold)
+        return None if own is None else own.gate
+
+
+class FittedGates:
+    """Every gate of a scoring, fitted when it is first wanted."""
+
+    def __init__(self, dataset: EvidenceDataset, queries: Queries) -> None:
+        self._dataset = dataset
+        self._queries = queries
+        self.folds = FoldAssignment(
+            names=queries.folds,
+            of=folds_of(dataset),
+            seed=dataset.settings.seed,
+            tune_fraction=dataset.settings.tune_fraction,
+        )
+        self._made: dict[object, GateOutput] = {}
+
+    def of(
+        self, model: str, columns: ModelColumns, config: Config, constants: Constants
+    ) -> GateOutput | None:
+        """The gate of a configuration under some constants; None where it has none.
+
+        The same object where configurations share it.
+        """
+        spec = spec_of(config, self._dataset.settings)
+        if spec is None:
+            return None
+        chain = gate_chain(ranking_chains(config, constants))
+        # a stored gate belongs to one configuration by its name
+        named = config.name if self._dataset.gates else ""
+        key = (model, chain, spec, config.is_fitted, named)
+        if key not in self._made:
+            of = gate_rows(
+                self._queries,
+                columns,
+                columns.steps[chain],
+                needs_statement=spec.kind == "passthrough",
+            )
+            self._made[key] = self._gate(spec, of, model, config)
+        return self._made[key]
+
+    def _gate(
+        self, spec: GateSpec, of: GateRows, model: str, config: Config
+    ) -> GateOutput:
+        y = of.taken(self._queries.y)
+        stored = self._stored(model, config)
+        if stored is not None and stored.gate.names == of.rows.names:
+            raw, probability = apply_gate(stored.gate, of.rows)
+            result = Nested(raw=raw, probability=probability, folds=())
+            return GateOutput(spec=spec, of=of, y=y, result=result, applied=stored)
+        if self._dataset.gates or not config.is_fitted or not self._queries.folds:
+            result = Nested(raw=of.rows.stated, probability=of.rows.stated, folds=())
+        else:
+            result = nested(spec, of.rows, y, self.folds)
+        return GateOutput(spec=spec, of=of, y=y, result=result)
+
+    def _stored(self, model: str, config: Config) -> StoredGate | None:
+        return next(
+            (
+                stored
+                for stored in self._dataset.gates
+                if (stored.model, stored.config) == (model, config.name)
+            ),
+            None,
+        )
+
+
+def final_gate(model: str, config: Config, gated: GateOutput) -> StoredGate | None:
+    """A gate for new data, of all judged posts; None where none can be fitted."""
+    judged = gated.y != UNKNOWN
+    rows = gated.of.rows.where(judged)
+    try:
+        gate = fit_final(gated.spec, LabelledRows(rows=rows, y=gated.y[judged] == 1))
+    except CannotFitError:
+        return None
+    return StoredGate(
+        model=model, config=config.name, gate=gate, posts=tuple(sorted({*rows.posts}))
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridCandidate:
+    """A configuration with one value of each grid, made for all queries."""
+
+    constants: Constants
+    last: StepColumns  #: the step that a reader sees
+    gated: GateOutput | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """What is chosen from, and how; it holds no gold."""
+
+    config: Config
+    settings: EvidenceSettings
+    candidates: Sequence[GridCandidate]  #: the first wins ties
+
+    @property
+    def standing(self) -> Constants:
+        """What holds where nothing can be chosen."""
+        return default_constants([own.constants for own in self.candidates])
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Names of the constants that differ between candidates."""
+        values = {
+            each.name: {getattr(own.constants, each.name) for own in self.candidates}
+            for each in fields(Constants)
+        }
+        return tuple(name for name, own in values.items() if len(own) > 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldChoice:
+    """What one fold goes by."""
+
+    split: Split
+    constants: Constants
+    value: float | None  #: of the metric on TUNE; None: nothing to choose by
+
+
+def choices(
+    grid: Grid, queries: Queries, folds: FoldAssignment
+) -> Iterator[FoldChoice]:
+    """The choice of each fold, on the posts that set its thresholds.
+
+    A configuration without a fitted gate has none of these, and cuts its tuning posts
+    from all judged ones in the same way.
+    """
+    for own in _splits(grid, queries, folds):
+        yield choose(grid, queries, own)
+
+
+def choose(grid: Grid, queries: Queries, own: Split) -> FoldChoice:
+    """The choice of one fold; reads the gold of its tuning posts only."""
+    best = FoldChoice(split=own, constants=grid.standing, value=None)
+    tune = frozenset(own.tune)
+    inside = np.array([post in tune for post in queries.posts])[queries.post]
+    rows = np.flatnonzero(inside & (queries.y == 1))
+    for candidate in grid.candidates:
+        value = _reached(grid, candidate, queries, own, rows)
+        if value is not None and (best.value is None or value > best.value):
+            best = FoldChoice(split=own, constants=candidate.constants, value=value)
+    return best
+
+
+def _splits(grid: Grid, queries: Queries, folds: FoldAssignment) -> Sequence[Split]:
+    gated = grid.candidates[0].gated
+    if gated is not None and gated.result.folds:
+        return [each.split for each in gated.result.folds]
+    posts = [queries.posts[i] for i in queries.post.tolist()]
+    return [*splits(folds, posts, queries.y)]
+
+
+def _reached(
+    grid: Grid, candidate: GridCandidate, queries: Queries, own: Split, rows: Ints
+) -> float | None:
+    """The mean of the metric over *rows*, which have evidence."""
+    gold = queries.gold
+    if gold is None:
+        return None
+    places = rows.tolist()
+    lists = [candidate.last.lists[i] for i in places]
+    found = hits([gold[i] for i in places], lists)
+    settings = grid.settings
+    if settings.grid_metric == "ndcg@10":
+        column = evaluate(found, (10,))["ndcg@10"]
+    else:
+        k = selection(
+            grid.config,
+            settings,
+            [candidate.last.scores[i] for i in places],
+            _states(grid.config, candidate.gated, own, rows),
+            candidate.constants.gamma,
+        ).k
+        chosen = select(found, k)
+        by_metric: Mapping[str, Floats] = {
+            "evidence_recall": chosen.recall,
+            "evidence_precision": chosen.precision,
+            "evidence_f1": chosen.f1,
+        }
+        column = by_metric[settings.grid_metric]
+        if settings.skip_empty:
+            column = column[k > 0]
+    value = mean(column.tolist())
+    # rounded, so that what is equal on paper is a tie and goes to the first
+    return None if value is None else round12(value)
+
+
+def _states(
+    config: Config, gated: GateOutput | None, own: Split, rows: Ints
+) -> States | None:
+    """The states of *rows* by the fold's own gate, which was not tested on them."""
+    if gated is None or not config.three_state:
+        return None
+    states = np.full(rows.max(initial=-1) + 1, UNKNOWN, dtype=np.int8)
+    gate = gated.gate(own.fold)
+    if gate is not None:
+        inside = rows_of(gated.of.rows, own.tune) & (gated.of.places < len(states))
+        states[gated.of.places[inside]] = assign(
+            gate.probability(gated.of.rows.where(inside)),
+            gate.thresholds.tau_neg,
+            gate.thresholds.tau_pos,
+            edge=gated.spec.edge,
+        )
+    return states[rows]

@@ -1,0 +1,231 @@
+"""Reads the answers of a run into outputs by model, query and replicate.
+
+One pass over the families. Gold plays no part: whoever calls hands over a data set
+without it.
+
+Vectors are not kept: of an embedding only the cosines stay, which is all that any stage
+wants and a hundredth of the memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from jobs.evidence_retrieval.candidates import DECIMALS, final_order
+from jobs.evidence_retrieval.data import EvidenceDataset, query_key
+from jobs.evidence_retrieval.parsing import (
+    Assessment,
+    EndpointScores,
+    Ordering,
+    PostAssessment,
+    PostVectors,
+)
+from jobs.evidence_retrieval.plan import PARSERS, STAGES, plan
+from jobs.evidence_retrieval.prompts import assessed
+from jobs.lexical import cosines
+from jobs.metrics.columns import Floats
+from runner.job import Answer, Answers, Task
+from runner.messages import ParseFailure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cosines:
+    """A post's embedding, as every stage uses it."""
+
+    query: Floats  #: (sentences, criteria) likeness to each criterion
+    between: Floats  #: (sentences, sentences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectOutputs:
+    """What one model under test said; queries by their key."""
+
+    assessed: dict[str, dict[int, Assessment]] = field(default_factory=dict)
+    """By query and replicate; only what could be read."""
+    orders: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Places of the whole pool, best first, by query and replicate of its rerank."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why a query was not assessed."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """What had to be mended in replies, and why some could not be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outputs:
+    """All that was read; embeddings and endpoint scores serve every subject."""
+
+    subjects: Mapping[str, SubjectOutputs]
+    cosines: dict[str, Cosines] = field(default_factory=dict)  #: by post
+    endpoint: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
+    """By query: a score a sentence of the pool, None where there is none."""
+    missing: int = 0  #: tasks that the present plan asks for and the run has not
+    stale: int = 0  #: replies that the present plan does not ask for
+
+
+_ROLES = {stage.name: stage.role for stage in STAGES}
+
+
+class ExpectedAnswers:
+    """Which first-stage answers the present plan asks for; each is taken once."""
+
+    def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
+        subjects = len(answers.models)
+        self._left = Counter(
+            {
+                (spec.stage, spec.key): answers.replicates
+                * (subjects if _ROLES[spec.stage] == "subject" else 1)
+                for spec in plan(dataset)
+            }
+        )
+
+    def takes(self, head: Task) -> bool:
+        """Whether a first-stage task belongs to the plan; else its family is stale."""
+        is_asked = self._left[head.stage, head.key] > 0
+        if is_asked:
+            self._left[head.stage, head.key] -= 1
+        return is_asked
+
+    @property
+    def left(self) -> int:
+        """How many of its answers were not met so far."""
+        return sum(self._left.values())
+
+
+def gather(dataset: EvidenceDataset, answers: Answers) -> Outputs:
+    """Everything that the answers say, read by the present rules."""
+    gathering = _Gathering(dataset, answers)
+    for family in answers.families():
+        gathering.add(family)
+    return gathering.outputs()
+
+
+class _Gathering:
+    """One pass, with what it has found so far."""
+
+    def __init__(self, dataset: EvidenceDataset, answers: Answers) -> None:
+        self._dataset = dataset
+        self._subjects = {model: SubjectOutputs() for model in answers.models}
+        self._cosines: dict[str, Cosines] = {}
+        self._endpoint: dict[str, tuple[float | None, ...]] = {}
+        self._planned = ExpectedAnswers(dataset, answers)
+        self._open = 0
+        self._stale = 0
+
+    def add(self, family: tuple[Answer, ...]) -> None:
+        """Take in a first-stage answer with what descends from it."""
+        if not self._planned.takes(family[0].task):
+            self._stale += sum(answer.reply is not None for answer in family)
+            return
+        windows: dict[tuple[str, str, int], list[Answer]] = {}
+        for answer in family:
+            self._open += answer.is_open
+            read = replace(answer, parsed=self._parsed(answer))
+            task = read.task
+            match task.stage:
+                case "assess":
+                    self._take_assess(read)
+                case "rerank":
+                    query, _, _ = task.key.rpartition("#")
+                    of = (task.model, query, task.replicate)
+                    windows.setdefault(of, []).append(read)
+                case _:
+                    self._take_shared(read)
+        for (model, key, replicate), own in windows.items():
+            if model in self._subjects:
+                _take_order(self._dataset, self._subjects[model], key, replicate, own)
+
+    def outputs(self) -> Outputs:
+        """What was found."""
+        return Outputs(
+            subjects=self._subjects,
+            cosines=self._cosines,
+            endpoint=self._endpoint,
+            missing=self._open + self._planned.left,
+            stale=self._stale,
+        )
+
+    def _parsed(self, answer: Answer) -> object:
+        if answer.reply is None:
+            return None
+        return PARSERS[answer.task.stage](self._dataset, answer.task, answer.reply)
+
+    def _take_shared(self, read: Answer) -> None:
+        """Vectors and scores, which serve every subject.
+
+        Further replicates would only say the same again.
+        """
+        match read.parsed:
+            case PostVectors() as found:
+                near = cosines(found.criteria, found.sentences).T
+                between = cosines(found.sentences, found.sentences)
+                self._cosines.setdefault(
+                    read.task.key,
+                    Cosines(
+                        query=np.round(near, DECIMALS),
+                        between=np.round(between, DECIMALS),
+                    ),
+                )
+            case EndpointScores() as found:
+                self._endpoint.setdefault(read.task.key, found.scores)
+            case _:
+                return
+
+    def _take_assess(self, read: Answer) -> None:
+        task, parsed = read.task, read.parsed
+        subject = self._subjects.get(task.model)
+        if subject is None:
+            return
+        if read.error is not None:
+            subject.counts[f"error.{read.error}"] += 1
+        if read.skip is not None:
+            post, criteria = assessed(self._dataset, task.key)
+            for criterion in criteria:
+                subject.skipped[query_key(post.id, criterion.id)] = read.skip
+        for key, value in _assessments(task.key, parsed):
+            if isinstance(value, ParseFailure):
+                subject.counts[value.reason] += 1
+            else:
+                subject.counts.update(value.noted)
+                subject.assessed.setdefault(key, {})[task.replicate] = value
+        if isinstance(parsed, PostAssessment):
+            subject.counts.update(parsed.noted)
+
+
+def _take_order(
+    dataset: EvidenceDataset,
+    subject: SubjectOutputs,
+    key: str,
+    replicate: int,
+    windows: list[Answer],
+) -> None:
+    for answer in windows:
+        match answer.parsed:
+            case ParseFailure() as failure:
+                subject.counts[failure.reason] += 1
+            case Ordering() as ordering:
+                subject.counts.update(ordering.noted)
+            case _:
+                pass  # no reply
+        if answer.error is not None:
+            subject.counts[f"error.{answer.error}"] += 1
+    order = final_order(dataset, [(own.task, own.parsed) for own in windows])
+    if order is not None:
+        subject.orders.setdefault(key, {})[replicate] = order
+
+
+def _assessments(
+    key: str, parsed: object
+) -> Iterator[tuple[str, Assessment | ParseFailure]]:
+    """By query, what a reply about one query or a whole post says."""
+    match parsed:
+        case Assessment() | ParseFailure():
+            yield key, parsed
+        case PostAssessment():
+            for criterion, value in parsed.criteria.items():
+                yield query_key(key, criterion), value
+        case _:
+            return

@@ -1,0 +1,364 @@
+"""Predicts every query for one model under one configuration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.predictions.classifier import Split
+from jobs.evidence_retrieval.predictions.columns import ModelColumns
+from jobs.evidence_retrieval.predictions.fold_gates import (
+    FittedGates,
+    FoldChoice,
+    GateOutput,
+    Grid,
+    GridCandidate,
+    choices,
+)
+from jobs.evidence_retrieval.predictions.gate import gate_json
+from jobs.evidence_retrieval.predictions.nested import FoldResult
+from jobs.evidence_retrieval.predictions.outputs import SubjectOutputs
+from jobs.evidence_retrieval.predictions.rankings import (
+    Constants,
+    grid_constants,
+    ranking_chains,
+)
+from jobs.evidence_retrieval.predictions.stages import selection
+from jobs.evidence_retrieval.queries import (
+    SCORED,
+    SKIPPED,
+    UNJUDGED,
+    UNKNOWN,
+    UNSCORED,
+    FoldGate,
+    Predictions,
+    Queries,
+    TuningSample,
+)
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics import assign
+from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.selective import States
+
+FALLEN_BACK = "ranked_by_stage_before"
+"""Count of queries whose ranking is not that of the stage that should have made it."""
+
+
+def predictions(
+    queries: Queries,
+    settings: EvidenceSettings,
+    *,
+    config: Config,
+    constants: Constants,
+    model: str,
+    columns: ModelColumns,
+    subject: SubjectOutputs,
+    gated: GateOutput | None,
+) -> Predictions:
+    """All queries under one configuration; gold is looked at for `status` alone."""
+    steps = [columns.steps[chain] for chain in ranking_chains(config, constants)]
+    last = steps[-1]
+    raw, probability = _probabilities(queries, settings, gated)
+    score = _empty_as_zero(last.shape[0].copy(), queries, settings)
+    tau_neg = tau_pos = state = None
+    if gated is not None and config.three_state:
+        tau_neg, tau_pos = _taus(queries, gated)
+        state = _states(probability, tau_neg, tau_pos, gated)
+    chosen = selection(config, settings, last.scores, state, constants.gamma)
+    fallen = int(np.count_nonzero(~np.array(last.known) & (queries.pool > 1)))
+    counts = Counter(subject.counts)
+    if fallen:
+        counts[FALLEN_BACK] = fallen
+    number = score if gated is None else probability
+    return Predictions(
+        model=model,
+        config=config.name,
+        status=_status(queries, number, subject, config),
+        prob_raw=None if gated is None else raw,
+        prob=None if gated is None else probability,
+        score=score,
+        tau_neg=tau_neg,
+        tau_pos=tau_pos,
+        state=state,
+        k=chosen.k,
+        k_rule=chosen.rule,
+        sweep=chosen.sweep,
+        lists={step.name: step.lists for step in steps},
+        final=last.name,
+        scores={step.name: step.scores for step in steps},
+        replicates=np.array(columns.replicates_read, dtype=np.int64),
+        repeat=columns.replicates.numbers(),
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def _probabilities(
+    queries: Queries, settings: EvidenceSettings, gated: GateOutput | None
+) -> tuple[Floats, Floats]:
+    unknown = np.full(len(queries), np.nan)
+    if gated is None:
+        return unknown, unknown
+    raw = gated.of.spread(gated.result.raw, unknown)
+    probability = gated.of.spread(gated.result.probability, unknown)
+    return (
+        _empty_as_zero(raw, queries, settings),
+        _empty_as_zero(probability, queries, settings),
+    )
+
+
+def _empty_as_zero(
+    column: Floats, queries: Queries, settings: EvidenceSettings
+) -> Floats:
+    """Where there is no sentence there is no evidence, if the settings say so."""
+    if settings.empty_pool == "zero":
+        column[queries.pool == 0] = 0.0
+    return column
+
+
+def _taus(queries: Queries, gated: GateOutput) -> tuple[Floats, Floats]:
+    """The thresholds of each query's fold; NaN where that has no gate."""
+    names = (*queries.folds, None)  # the last one is that of UNKNOWN, which is -1
+    found = [gated.gate(name) for name in names]
+    neg = [np.nan if gate is None else gate.thresholds.tau_neg for gate in found]
+    pos = [np.nan if gate is None else gate.thresholds.tau_pos for gate in found]
+    return np.array(neg)[queries.fold], np.array(pos)[queries.fold]
+
+
+def _states(p: Floats, tau_neg: Floats, tau_pos: Floats, gated: GateOutput) -> States:
+    states = np.full(len(p), UNKNOWN, dtype=np.int8)
+    there = ~np.isnan(p) & ~np.isnan(tau_neg)
+    states[there] = assign(
+        p[there], tau_neg[there], tau_pos[there], edge=gated.spec.edge
+    )
+    return states
+
+
+def _status(
+    queries: Queries, number: Floats, subject: SubjectOutputs, config: Config
+) -> Sequence[str]:
+    """Whether a query counts, by the number that orders queries here."""
+    statuses = []
+    for i, (y, value) in enumerate(zip(queries.y.tolist(), number, strict=True)):
+        if y == UNKNOWN:
+            statuses.append(UNJUDGED)
+        elif not np.isnan(value):
+            statuses.append(SCORED)
+        elif not queries.pool[i]:
+            statuses.append(f"{SKIPPED}:no_sentences")
+        elif (reason := subject.skipped.get(queries.key(i))) is not None:
+            statuses.append(f"{SKIPPED}:{reason}")
+        elif config.gate == "none" and _is_trivial(config, int(queries.pool[i])):
+            statuses.append(f"{SKIPPED}:single_sentence")
+        else:
+            statuses.append(UNSCORED)
+    return statuses
+
+
+def _is_trivial(config: Config, pool: int) -> bool:
+    """Whether an endpoint had nothing to order, and so gave no score."""
+    return config.rerank == "endpoint" and pool == 1
+
+
+_Value = TypeVar("_Value")
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+
+def by_fold(parts: Sequence[Predictions], which: Ints) -> Predictions:
+    """One configuration's predictions under several constants, as one.
+
+    Args:
+        parts: all of them about all queries.
+        which: for each query the part that says what is predicted of it.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return replace(
+        first,
+        status=_rows([part.status for part in parts], which),
+        prob_raw=_column([part.prob_raw for part in parts], which),
+        prob=_column([part.prob for part in parts], which),
+        score=_column([part.score for part in parts], which),
+        tau_neg=_column([part.tau_neg for part in parts], which),
+        tau_pos=_column([part.tau_pos for part in parts], which),
+        state=_column([part.state for part in parts], which),
+        k=_column([part.k for part in parts], which),
+        sweep={
+            gamma: _stacked([part.sweep[gamma] for part in parts], which)
+            for gamma in first.sweep
+        },
+        lists={
+            name: _rows([part.lists[name] for part in parts], which)
+            for name in first.lists
+        },
+        scores={
+            name: _rows([part.scores[name] for part in parts], which)
+            for name in first.scores
+        },
+    )
+
+
+def _column(
+    columns: Sequence[npt.NDArray[_Kind] | None], which: Ints
+) -> npt.NDArray[_Kind] | None:
+    there = [column for column in columns if column is not None]
+    return _stacked(there, which) if there else None
+
+
+def _stacked(columns: Sequence[npt.NDArray[_Kind]], which: Ints) -> npt.NDArray[_Kind]:
+    return np.stack(columns)[which, np.arange(len(which))]
+
+
+def _rows(columns: Sequence[Sequence[_Value]], which: Ints) -> Sequence[_Value]:
+    # a step before the one that a grid touches stays the object that others share
+    if all(column is columns[0] for column in columns):
+        return columns[0]
+    return [columns[own][i] for i, own in enumerate(which.tolist())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigPredictions:
+    """What was predicted, and by what."""
+
+    config: Config
+    predictions: Predictions
+    gates: Mapping[Constants, GateOutput]  #: under what folds go by; empty: no gate
+    grid: Grid | None = None  #: None: no fold had anything to choose
+    chosen: tuple[FoldChoice, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Model and configuration, for findings."""
+        return f"{self.predictions.model}, {self.config.name}"
+
+    @property
+    def fitted(self) -> Sequence[FoldResult]:
+        """What was fitted for each fold and used there; empty without a gate."""
+        if self.grid is None:
+            return [own for gated in self.gates.values() for own in gated.result.folds]
+        of_fold = [
+            self.gates[choice.constants].fitted(choice.split.fold)
+            for choice in self.chosen
+            if choice.constants in self.gates
+        ]
+        return [own for own in of_fold if own is not None]
+
+
+def decide(
+    dataset: EvidenceDataset,
+    queries: Queries,
+    config: Config,
+    *,
+    model: str,
+    columns: ModelColumns,
+    subject: SubjectOutputs,
+    gates: FittedGates,
+) -> ConfigPredictions:
+    """All queries under one configuration, each by the constants of its fold.
+
+    Args:
+        dataset: whose settings.
+        queries: with gold, of which only what the folds may see is looked at.
+        config: one of the data set's.
+        model: the model under test.
+        columns: all that it said, as rankings.
+        subject: all that it said, as it was read.
+        gates: of the whole scoring.
+    """
+    settings = dataset.settings
+    candidates = [
+        GridCandidate(
+            constants=own,
+            last=columns.steps[ranking_chains(config, own)[-1]],
+            gated=gates.of(model, columns, config, own),
+        )
+        for own in grid_constants(config, settings)
+    ]
+    offer = Grid(config=config, settings=settings, candidates=candidates)
+    grid, chosen = None, tuple[FoldChoice, ...]()
+    if len(candidates) > 1:
+        grid, chosen = offer, tuple(choices(offer, queries, gates.folds))
+    of_fold = {choice.split.fold: choice.constants for choice in chosen}
+    # the last one is that of posts without a fold, which is -1
+    held = offer.standing
+    each = [*(of_fold.get(name, held) for name in queries.folds), held]
+    of_query = [each[place] for place in queries.fold.tolist()]
+    used = tuple(dict.fromkeys(of_query)) or (held,)
+    gated = {own: gates.of(model, columns, config, own) for own in used}
+    parts = [
+        predictions(
+            queries,
+            settings,
+            config=config,
+            constants=own,
+            model=model,
+            columns=columns,
+            subject=subject,
+            gated=gated[own],
+        )
+        for own in used
+    ]
+    which = np.array([used.index(own) for own in of_query], dtype=np.int64)
+    return ConfigPredictions(
+        config=config,
+        predictions=by_fold(parts, which),
+        gates={own: gate for own, gate in gated.items() if gate is not None},
+        grid=grid,
+        chosen=chosen,
+    )
+
+
+def fold_gates(decided: ConfigPredictions) -> Iterator[FoldGate]:
+    """What was fitted and chosen for each fold of a configuration."""
+    fitted = {own.split.fold: own for own in decided.fitted}
+    if decided.grid is None:
+        for own in fitted.values():
+            yield _record(decided, own.split, own)
+        return
+    by, varied = decided.grid.settings.grid_metric, decided.grid.varied
+    for choice in decided.chosen:
+        record = _record(decided, choice.split, fitted.get(choice.split.fold))
+        constants = {name: getattr(choice.constants, name) for name in varied}
+        yield replace(
+            record,
+            fitted={**record.fitted, "constants": constants, "chosen_by": by},
+            on_tune={**record.on_tune, **constants, by: choice.value},
+        )
+
+
+def _record(
+    decided: ConfigPredictions, split: Split, result: FoldResult | None
+) -> FoldGate:
+    gate = None if result is None else result.gate
+    fitted: Mapping[str, Any] = {}
+    if gate is not None:
+        fitted = gate_json(gate)
+    elif result is not None:
+        fitted = {"undefined": result.reason}
+    return FoldGate(
+        model=decided.predictions.model,
+        config=decided.config.name,
+        fold=split.fold,
+        posts={
+            "fit": len(split.fit),
+            "tune": len(split.tune),
+            "test": len(split.test),
+        },
+        tau_neg=None if gate is None else gate.thresholds.tau_neg,
+        tau_pos=None if gate is None else gate.thresholds.tau_pos,
+        on_tune={} if result is None else result.on_tune,
+        fitted=fitted,
+        has_gate=result is not None,
+        tuned=None
+        if result is None or gate is None
+        else TuningSample(
+            y=tuple(result.tune_y.tolist()), p=tuple(result.tune_p.tolist())
+        ),
+    )

@@ -1,0 +1,397 @@
+"""Ranks the sentences of a post under a configuration, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+
+from jobs.evidence_retrieval import candidates
+from jobs.evidence_retrieval.candidates import DECIMALS, by_relevance, ranked, shuffled
+from jobs.evidence_retrieval.data import EvidenceDataset, Post, query_key
+from jobs.evidence_retrieval.parsing import Assessment
+from jobs.evidence_retrieval.pipeline import Config, GraphMethod, Reranker
+from jobs.evidence_retrieval.predictions.outputs import Cosines, Outputs, SubjectOutputs
+from jobs.evidence_retrieval.predictions.stages import (
+    DAMPING,
+    MASS,
+    RRF,
+    Method,
+    edges,
+    lexical_likeness,
+    reciprocal_ranks,
+    spread,
+    start,
+)
+from jobs.evidence_retrieval.queries import FoldGate
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.metrics import std
+from jobs.metrics.columns import Bools, Floats
+
+
+class PostPool:
+    """A post with its criteria; columns of matrices are criteria.
+
+    Whatever does not depend on a model is computed once and when it is asked for: the
+    lexical scores, and the one graph that serves all criteria and configurations.
+    """
+
+    def __init__(
+        self, dataset: EvidenceDataset, post: Post, cosines: Cosines | None
+    ) -> None:
+        self.post = post
+        self.keys = [query_key(post.id, each.id) for each in dataset.criteria]
+        self.cosines = cosines
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.post.sentences)
+
+    @cached_property
+    def lexical(self) -> Floats:
+        """The bm25 score of each sentence (rows) for each criterion."""
+        bm25 = candidates.lexical(self._dataset, self.post)
+        criteria = self._dataset.criteria
+        table = np.empty((len(self), len(criteria)))
+        for column, criterion in enumerate(criteria):
+            table[:, column] = bm25.scores(criterion.text)
+        return np.round(table, DECIMALS)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The graph: by embedding where there is one, else by words."""
+        if self.cosines is not None:
+            return edges(self.cosines.between)
+        return edges(lexical_likeness([each.text for each in self.post.sentences]))
+
+
+MOST = 100
+"""The largest relevance that a model can give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedAssessment:
+    """What the readable replicates of an assessment say together."""
+
+    probability: float  #: their mean
+    deviation: float | None  #: standard deviation between them; None for one alone
+    relevance: Floats  #: (sentences,) mean from 0 to 1; what was not listed has 0
+    order: tuple[int, ...]  #: a permutation of the pool
+    listed: int  #: sentences that any replicate listed
+    largest: float  #: relevance among them, 0 where none is listed
+    replicates: int  #: how many could be read
+
+
+def merge(
+    by_replicate: Mapping[int, Assessment], lexical: Sequence[float]
+) -> tuple[MergedAssessment, list[tuple[int, ...]]]:
+    """The replicates of one query as one, and the order that each gives by itself.
+
+    Args:
+        by_replicate: the readable ones; at least one.
+        lexical: bm25 scores of the pool, which order what a model leaves level.
+    """
+    own = [by_replicate[number] for number in sorted(by_replicate)]
+    orders = [by_relevance(lexical, each.relevance) for each in own]
+    n = len(lexical)
+    summed = [
+        math.fsum(each.relevance.get(place, 0) for each in own) for place in range(n)
+    ]
+    relevance = np.round(np.array(summed) / (len(own) * MOST), DECIMALS)
+    probabilities = [each.probability for each in own]
+    merged = MergedAssessment(
+        probability=math.fsum(probabilities) / len(own),
+        deviation=std(probabilities),
+        relevance=relevance,
+        order=merged_order(orders),
+        listed=len({place for each in own for place in each.relevance}),
+        largest=float(relevance.max(initial=0.0)),
+        replicates=len(own),
+    )
+    return merged, orders
+
+
+def merged_order(orders: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Orders merged by mean reciprocal rank, ties by place; one order stays itself."""
+    if len(orders) == 1:
+        return orders[0]
+    return tuple(ranked(reciprocal_ranks(orders).tolist()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """Numbers that stages go by and no gate fits."""
+
+    rrf_k: int = RRF
+    damping: float = DAMPING
+    gamma: float | None = None  #: None: that of each state's own rule
+
+
+CONSTANTS = Constants()
+"""Those that hold where no grid is set."""
+
+
+def grid_constants(config: Config, settings: EvidenceSettings) -> tuple[Constants, ...]:
+    """What a configuration may go by, in the order in which the first wins ties.
+
+    A grid touches only configurations with its stage; one of a single value is not
+    chosen from but holds.
+    """
+    grids = product(
+        (len(config.first_stage) > 1 and settings.rrf_k_grid) or (RRF,),
+        (config.graph != "none" and settings.damping_grid) or (DAMPING,),
+        (config.dynamic_k == MASS and settings.gamma_grid) or (None,),
+    )
+    return tuple(
+        dict.fromkeys(
+            Constants(rrf_k=rrf_k, damping=damping, gamma=gamma)
+            for rrf_k, damping, gamma in grids
+        )
+    )
+
+
+def default_constants(grid: Sequence[Constants]) -> Constants:
+    """What holds where nothing can be chosen: the standard, and what has one value."""
+    alone = {}
+    for each in fields(Constants):
+        values = {getattr(own, each.name) for own in grid}
+        if len(values) == 1:
+            alone[each.name] = values.pop()
+    return replace(CONSTANTS, **alone)
+
+
+def needed_constants(
+    config: Config, settings: EvidenceSettings
+) -> tuple[Constants, ...]:
+    """What rankings must be made with, for folds that can choose and others."""
+    grid = grid_constants(config, settings)
+    return tuple(dict.fromkeys((*grid, default_constants(grid))))
+
+
+def constants_of(
+    config: Config, settings: EvidenceSettings, gate: FoldGate | None
+) -> Constants:
+    """What the queries of a fold went by, from the record of it, if there is one."""
+    holding = default_constants(grid_constants(config, settings))
+    return (
+        holding
+        if gate is None
+        else replace(holding, **gate.fitted.get("constants", {}))
+    )
+
+
+Order: TypeAlias = tuple[int, ...]
+RETRIEVER, RERANKED, GRAPH = "retriever", "reranked", "graph"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingChain:
+    """What decides a ranking: a step with all before it."""
+
+    first_stage: tuple[str, ...]
+    rerank: Reranker = "none"
+    graph: GraphMethod = "none"
+    rrf_k: int = RRF
+    damping: float = DAMPING
+
+
+def ranking_chains(
+    config: Config, constants: Constants = CONSTANTS
+) -> tuple[RankingChain, ...]:
+    """The steps of a configuration, the last of which a reader sees."""
+    steps = [RankingChain(first_stage=config.first_stage, rrf_k=constants.rrf_k)]
+    if config.rerank != "none":
+        steps.append(replace(steps[-1], rerank=config.rerank))
+    if config.graph != "none":
+        steps.append(replace(steps[-1], graph=config.graph, damping=constants.damping))
+    return tuple(steps)
+
+
+def gate_chain(chains: Sequence[RankingChain]) -> RankingChain:
+    """The last step whose scores say whether there is evidence, not only where.
+
+    A graph's scores are shares of the pool and those of a model's ranking go by place:
+    the best of a pool of one has all there is, whatever it says. So a gate that went by
+    them would learn how long posts are.
+    """
+    *_, last = (
+        chain for chain in chains if chain.graph == "none" and chain.rerank != "llm"
+    )
+    return last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingStep:
+    """All queries of one post after one step; columns are criteria."""
+
+    name: str
+    scores: Floats  #: (sentences, criteria), to ten decimals
+    orders: tuple[Order, ...]  #: places in the pool, best first
+    known: Bools
+    """(criteria,) False where the scores come from a stage that gave none."""
+
+
+_Column: TypeAlias = tuple[Floats, Order]
+"""One query's scores and order."""
+
+
+class RankingSteps:
+    """One model on one post; what configurations share is computed once."""
+
+    def __init__(
+        self, pool: PostPool, outputs: Outputs, subject: SubjectOutputs, seed: int
+    ) -> None:
+        self._pool = pool
+        self._outputs = outputs
+        self._subject = subject
+        self._seed = seed
+        self.assessed: list[MergedAssessment | None] = []
+        self.assess_orders: list[list[Order]] = []
+        for column, key in enumerate(pool.keys):
+            own = subject.assessed.get(key)
+            merged, orders = (
+                merge(own, pool.lexical[:, column].tolist()) if own else (None, [])
+            )
+            self.assessed.append(merged)
+            self.assess_orders.append(orders)
+        self._made: dict[RankingChain, RankingStep] = {}
+
+    def at(self, chain: RankingChain) -> RankingStep:
+        """All queries after the last step of *chain*."""
+        if chain not in self._made:
+            self._made[chain] = self._make(chain)
+        return self._made[chain]
+
+    def _make(self, chain: RankingChain) -> RankingStep:
+        if chain.graph != "none":
+            before = self.at(replace(chain, graph="none", damping=DAMPING))
+            return self._spread(before, chain.graph, chain.damping)
+        if chain.rerank != "none":
+            return self._rerank(self.at(replace(chain, rerank="none")), chain.rerank)
+        return self._start(chain.first_stage, chain.rrf_k)
+
+    def _start(self, sources: tuple[str, ...], rrf_k: int) -> RankingStep:
+        columns: list[_Column | None] = []
+        for column in range(len(self._pool.keys)):
+            each = [self._source(name, column) for name in sources]
+            found = [own for own in each if own is not None]
+            if len(found) < len(sources):
+                columns.append(None)
+            elif len(found) == 1:
+                columns.append(found[0])
+            else:
+                columns.append(self._fused([order for _, order in found], rrf_k))
+        return self._step(RETRIEVER, columns, self._lexical)
+
+    def _rerank(self, before: RankingStep, reranker: Reranker) -> RankingStep:
+        def behind(column: int) -> _Column:
+            return before.scores[:, column], before.orders[column]
+
+        columns = [
+            self._reranking(reranker, column, before.orders[column])
+            for column in range(len(self._pool.keys))
+        ]
+        return self._step(RERANKED, columns, behind)
+
+    def _spread(
+        self, incoming: RankingStep, method: Method, damping: float
+    ) -> RankingStep:
+        if not len(self._pool):
+            scores = incoming.scores
+        else:
+            shares = np.column_stack([start(own) for own in incoming.scores.T])
+            flowed = spread(self._pool.weights, shares, method, damping)
+            scores = np.round(flowed, DECIMALS)
+        return RankingStep(
+            name=GRAPH,
+            scores=scores,
+            orders=tuple(tuple(ranked(own)) for own in scores.T.tolist()),
+            known=incoming.known,
+        )
+
+    def _step(
+        self,
+        name: str,
+        columns: Sequence[_Column | None],
+        behind: Callable[[int], _Column],
+    ) -> RankingStep:
+        known = np.array([own is not None for own in columns], dtype=np.bool_)
+        whole = [behind(i) if own is None else own for i, own in enumerate(columns)]
+        return RankingStep(
+            name=name,
+            scores=np.column_stack([scores for scores, _ in whole]),
+            orders=tuple(order for _, order in whole),
+            known=known,
+        )
+
+    def _lexical(self, column: int) -> _Column:
+        return self._by_score(self._pool.lexical[:, column])
+
+    def _source(self, name: str, column: int) -> _Column | None:
+        """One first stage's view of one query."""
+        n, key = len(self._pool), self._pool.keys[column]
+        match name:
+            case "bm25":
+                return self._lexical(column)
+            case "embedding":
+                cosines = self._pool.cosines
+                if cosines is None:
+                    return None
+                return self._by_score(cosines.query[:, column])
+            case "assess":
+                return self._by_relevance(column)
+            case "document":
+                return self._fused([tuple(range(n))])
+            case _:
+                return self._fused([tuple(shuffled(n, self._seed, key, 1))])
+
+    def _reranking(
+        self, reranker: Reranker, column: int, behind: Order
+    ) -> _Column | None:
+        """One reranker's view of one query."""
+        key = self._pool.keys[column]
+        match reranker:
+            case "assess":
+                return self._by_relevance(column)
+            case "llm":
+                by_replicate = self._subject.orders.get(key)
+                if len(behind) == 1:
+                    return self._fused([behind])
+                if not by_replicate:
+                    return None
+                own = [by_replicate[number] for number in sorted(by_replicate)]
+                scores = reciprocal_ranks(own)
+                return scores, merged_order(own)
+            case _:
+                return _by_endpoint(self._outputs.endpoint.get(key), behind)
+
+    def _by_relevance(self, column: int) -> _Column | None:
+        own = self.assessed[column]
+        return None if own is None else (own.relevance, own.order)
+
+    @staticmethod
+    def _by_score(scores: Floats) -> _Column:
+        return scores, tuple(ranked(scores.tolist()))
+
+    def _fused(self, orders: Sequence[Order], k: int = 0) -> _Column:
+        if not len(self._pool):
+            return np.empty(0), ()
+        return self._by_score(reciprocal_ranks(orders, k))
+
+
+def _by_endpoint(given: Sequence[float | None] | None, behind: Order) -> _Column | None:
+    """Scored sentences by score; the others after them, in the order from before."""
+    there = [score for score in given or () if score is not None]
+    if given is None or not there:
+        return None
+    least = min(there)
+    scores = np.round(
+        np.array([least if score is None else score for score in given]), DECIMALS
+    )
+    first = [place for place in ranked(scores.tolist()) if given[place] is not None]
+    return scores, (*first, *(place for place in behind if given[place] is None))

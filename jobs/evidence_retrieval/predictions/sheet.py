@@ -1,0 +1,218 @@
+"""Makes the sheet of a run, from its answers or from an import.
+
+Everything up to the gate works on a data set from which the gold was taken away; so a
+changed label of a test post cannot reach a ranking, a feature or a probability of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jobs.evidence_retrieval.data import EvidenceDataset
+from jobs.evidence_retrieval.imported_sheet import sheet_of_import
+from jobs.evidence_retrieval.leakage_experiments import leak_checks
+from jobs.evidence_retrieval.predictions.columns import columns, queries
+from jobs.evidence_retrieval.predictions.fold_gates import FittedGates, final_gate
+from jobs.evidence_retrieval.predictions.gate import encode
+from jobs.evidence_retrieval.predictions.nested import FoldResult
+from jobs.evidence_retrieval.predictions.outputs import gather
+from jobs.evidence_retrieval.predictions.predictions import (
+    ConfigPredictions,
+    decide,
+    fold_gates,
+)
+from jobs.evidence_retrieval.predictions.rankings import (
+    needed_constants,
+    ranking_chains,
+)
+from jobs.evidence_retrieval.queries import EvidenceSheet, Predictions, Queries
+from runner.job import Answers
+from runner.scorecard import Finding
+
+
+def gate_findings(
+    alike: Sequence[ConfigPredictions], *, may_fit: bool
+) -> Iterator[Finding]:
+    """Folds without a gate, thresholds without a positive, and other weaknesses.
+
+    Args:
+        alike: configurations that share their gates, for which it is said once.
+        may_fit: whether gates are fitted here, and not read from a file.
+    """
+    first = alike[0]
+    names = " and ".join(each.config.name for each in alike)
+    where = f"{first.predictions.model}, {names}"
+    gated = next(iter(first.gates.values()))
+    if first.config.is_fitted and gated.applied is None and not gated.result.folds:
+        yield Finding(
+            code="gate_undefined",
+            severity="warn" if may_fit else "error",
+            where=where,
+            message="There is no gold to fit the gate on, so probabilities are the "
+            "model's own and there are no states."
+            if may_fit
+            else "The file of --apply-gate has no gate for this model, configuration "
+            "and set of features, so probabilities are the model's own and there are "
+            "no states.",
+        )
+    for result in first.fitted:
+        yield from _fold_findings(f"{where}, fold {result.split.fold}", result)
+    if gated.spec.calibrate_on == "tune" and gated.spec.calibration != "none":
+        yield Finding(
+            code="calibrated_on_tune",
+            severity="warn",
+            where=where,
+            message="The calibrator was fitted on the posts that set the thresholds, "
+            "so what these reach there is too good.",
+        )
+
+
+def _fold_findings(where: str, result: FoldResult) -> Iterator[Finding]:
+    if result.gate is None:
+        yield Finding(
+            code="gate_undefined",
+            severity="warn",
+            where=where,
+            message=f"The gate cannot be fitted ({result.reason}); the fold's "
+            "probabilities are the model's own and it has no states.",
+        )
+    elif not result.gate.thresholds.has_positive:
+        yield Finding(
+            code="no_positive_to_tune_on",
+            severity="warn",
+            where=where,
+            message="No query of the tuning posts has evidence, so nobody is NEG "
+            "and nobody POS.",
+        )
+
+
+def grid_findings(decided: ConfigPredictions) -> Iterator[Finding]:
+    """Folds that could not choose from a grid, and keep the constants."""
+    if decided.grid is None:
+        return
+    if not decided.chosen:
+        yield _kept(decided.where, "There is no gold to choose from a grid by")
+    for choice in decided.chosen:
+        if choice.value is None:
+            yield _kept(
+                f"{decided.where}, fold {choice.split.fold}",
+                "No query of the tuning posts has evidence to choose from a grid by",
+            )
+
+
+def _kept(where: str, why: str) -> Finding:
+    return Finding(
+        code="grid_without_positive",
+        severity="warn",
+        where=where,
+        message=f"{why}, so the constants hold.",
+    )
+
+
+def seen_posts(decided: ConfigPredictions, queries: Queries) -> Iterator[Finding]:
+    """Posts that a stored gate was fitted on and is now asked about."""
+    for gated in decided.gates.values():
+        seen = frozenset(() if gated.applied is None else gated.applied.posts)
+        both = [post for post in queries.posts if post in seen]
+        if both:
+            yield Finding(
+                code="applied_gate_saw_posts",
+                severity="error",
+                where=decided.where,
+                message=f"The gate of --apply-gate was fitted on {len(both)} of these "
+                "posts, so no metric of it is an estimate for new ones.",
+                n=len(both),
+                example=both[0],
+            )
+
+
+def sweep_findings(found: Predictions) -> Iterator[Finding]:
+    """A gamma that changes nothing: bounds or flat scores decide every K."""
+    columns = list(found.sweep.values())
+    if len(columns) > 1 and np.sum(columns[-1]) <= np.sum(columns[0]):
+        low, *_, high = found.sweep
+        yield Finding(
+            code="gamma_without_effect",
+            severity="warn",
+            where=f"{found.model}, {found.config}",
+            message=f"Mean K does not grow from gamma {low:g} to {high:g}: other rules "
+            "than the mass of the scores decide it.",
+        )
+
+
+def predict(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+    """What each model under each configuration says of every query."""
+    blind = replace(dataset, gold=None)
+    outputs = gather(blind, answers)
+    settings = dataset.settings
+    chains = (
+        chain
+        for config in dataset.configs
+        for constants in needed_constants(config, settings)
+        for chain in ranking_chains(config, constants)
+    )
+    by_model = columns(blind, outputs, chains)
+    asked = queries(dataset)
+    gates = FittedGates(dataset, asked)
+    decided = [
+        decide(
+            dataset,
+            asked,
+            config,
+            model=model,
+            columns=own,
+            subject=outputs.subjects[model],
+            gates=gates,
+        )
+        for model, own in by_model.items()
+        for config in dataset.configs
+    ]
+    return EvidenceSheet(
+        queries=asked,
+        predictions=tuple(each.predictions for each in decided),
+        headline=dataset.configs[-1].name,
+        models=answers.models,
+        gates=tuple(gate for each in decided for gate in fold_gates(each)),
+        final_gates=_final(dataset, decided),
+        leak_checks=leak_checks(dataset, asked, decided, gates.folds),
+        findings=tuple(_noticed(dataset, asked, decided)),
+        missing=outputs.missing,
+        stale=outputs.stale,
+    )
+
+
+def _noticed(
+    dataset: EvidenceDataset, asked: Queries, decided: Iterable[ConfigPredictions]
+) -> Iterator[Finding]:
+    sharing: dict[tuple[int, ...], list[ConfigPredictions]] = {}
+    for each in decided:
+        yield from sweep_findings(each.predictions)
+        yield from grid_findings(each)
+        if each.gates:
+            yield from seen_posts(each, asked)
+            key = tuple(map(id, (*each.gates.values(), *each.fitted)))
+            sharing.setdefault(key, []).append(each)
+    for alike in sharing.values():
+        yield from gate_findings(alike, may_fit=not dataset.gates)
+
+
+def _final(dataset: EvidenceDataset, decided: Iterable[ConfigPredictions]) -> str:
+    """The text of gate_final.json, where one was asked for."""
+    if not dataset.settings.final_gate:
+        return ""
+    stored = (
+        final_gate(each.predictions.model, each.config, gated)
+        for each in decided
+        for gated in each.gates.values()
+        if each.config.is_fitted
+    )
+    return encode(own for own in stored if own is not None)
+
+
+def sheet_of(dataset: EvidenceDataset, answers: Answers) -> EvidenceSheet:
+    """All that is scored of a run's answers."""
+    make = sheet_of_import if answers.imported else predict
+    return make(dataset, answers)

@@ -1,0 +1,276 @@
+"""Computes the local stages of a pipeline: fusion, sentence graph, dynamic K."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from jobs.evidence_retrieval.candidates import DECIMALS
+from jobs.evidence_retrieval.pipeline import Config
+from jobs.evidence_retrieval.settings import EvidenceSettings
+from jobs.lexical import Idf, tokens
+from jobs.metrics.columns import Floats, Ints
+from jobs.metrics.selective import STATES, States
+
+RRF = 60
+"""Constant of reciprocal rank fusion (Cormack and others, 2009)."""
+
+
+def reciprocal_ranks(orders: Sequence[Sequence[int]], k: int = 0) -> Floats:
+    """The mean of 1 / (k + rank) over *orders*, by place in the pool.
+
+    With k = 0 the mean reciprocal rank, by which replicates are merged; with `RRF` it
+    orders as reciprocal rank fusion does. Rounded to ten decimals.
+    """
+    parts: list[list[float]] = [[] for _ in orders[0]]
+    for order in orders:
+        for rank, place in enumerate(order, start=1):
+            parts[place].append(1 / (k + rank))
+    sums = [math.fsum(own) for own in parts]
+    means: Floats = np.round(np.array(sums) / len(orders), DECIMALS)
+    return means
+
+
+Method: TypeAlias = Literal["ppr", "label_propagation"]
+
+LIKENESS = 0.7
+"""Share of likeness in an edge; the rest is being neighbours."""
+LEAST = 0.10
+NEIGHBOURS = 5
+DAMPING = 0.3
+DENSE_NODES = 500
+TOLERANCE = 1e-12
+_MOST_ROUNDS = 10_000
+
+
+def edges(likeness: Floats) -> Floats:
+    """The weights of a post's graph, from the likeness of its sentences.
+
+    Likeness below `LEAST` is dropped, of the rest each sentence keeps its five
+    nearest, and an edge that one side keeps is kept.
+    """
+    n = len(likeness)
+    kept = np.where(likeness < LEAST, 0.0, likeness)
+    np.fill_diagonal(kept, 0.0)
+    if n > NEIGHBOURS + 1:
+        # ties go to the earlier sentence, whatever a sort would do
+        order = np.argsort(-np.round(kept, 10), axis=1, kind="stable")
+        np.put_along_axis(kept, order[:, NEIGHBOURS:], 0.0, axis=1)
+    kept = np.maximum(kept, kept.T)
+    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) == 1
+    weights: Floats = LIKENESS * kept + (1 - LIKENESS) * near
+    return weights
+
+
+def start(scores: Sequence[float]) -> Floats:
+    """Incoming scores as shares: softmax of their z-scores, level if all are alike."""
+    column = np.asarray(scores, dtype=np.float64)
+    spread = column.std()
+    if not spread > 0:
+        return np.full(len(column), 1 / max(1, len(column)))
+    z = (column - column.mean()) / spread
+    raised = np.exp(z - z.max())
+    shares: Floats = raised / raised.sum()
+    return shares
+
+
+def spread(
+    weights: Floats,
+    shares: Floats,
+    method: Method = "ppr",
+    damping: float = DAMPING,
+) -> Floats:
+    """The shares after they have flowed along the edges, (n,) or (n, criteria).
+
+    `ppr`: personalised PageRank, x = (1-d)(I - d P^T)^-1 v, with rows without an edge
+    jumping to v. `label_propagation`: x = (1-d)(I - d D^-1/2 W D^-1/2)^-1 v.
+    """
+    degrees = weights.sum(axis=1)
+    has_edge = degrees > 0
+    safe = np.where(has_edge, degrees, 1.0)
+    if method == "label_propagation":
+        root = np.sqrt(safe)
+        flow = weights / root[:, None] / root[None, :]
+        settled: Floats = (1 - damping) * _solver(flow, damping)(shares)
+        return settled
+    flow = (weights / safe[:, None]).T
+    solve = _solver(flow, damping)
+    found: Floats = (1 - damping) * solve(shares)
+    # what sits on rows without an edge jumps back to v: x = a + d * s * b, with b the
+    # solution for v and s the sum of x over those rows
+    alone = ~has_edge
+    back = damping * solve(shares)
+    found += back * (found[alone].sum(axis=0) / (1 - back[alone].sum(axis=0)))
+    return found
+
+
+def _solver(flow: Floats, damping: float) -> Callable[[Floats], Floats]:
+    """Solves (I - d flow) x = v."""
+    n = len(flow)
+    if n <= DENSE_NODES:
+        # the job is loaded by who never walks a graph
+        from scipy.linalg import lu_factor, lu_solve  # noqa: PLC0415 - see above
+
+        factors = lu_factor(np.eye(n) - damping * flow)
+
+        def solve(shares: Floats) -> Floats:
+            found: Floats = lu_solve(factors, shares)
+            return found
+
+        return solve
+
+    def iterate(shares: Floats) -> Floats:
+        found = shares
+        for _ in range(_MOST_ROUNDS):
+            before, found = found, shares + damping * (flow @ found)
+            if np.abs(found - before).max() < TOLERANCE:
+                break
+        return found
+
+    return iterate
+
+
+def lexical_likeness(pool: Sequence[str]) -> Floats:
+    """Cosines of the sentences' words, each as often as it stands times its idf.
+
+    A sentence without words is like nothing. Rounded to ten decimals, as every score.
+    """
+    words = [tokens(sentence) for sentence in pool]
+    idf = Idf(words)
+    place: dict[str, int] = {}
+    for own in words:
+        for word in own:
+            place.setdefault(word, len(place))
+    table = np.zeros((len(pool), len(place)))
+    for row, own in zip(table, words, strict=True):
+        for word, count in Counter(own).items():
+            row[place[word]] = count * idf.of(word)
+    norms = np.sqrt((table * table).sum(axis=1, keepdims=True))
+    units = table / np.where(norms > 0, norms, 1.0)
+    likeness: Floats = np.round(units @ units.T, DECIMALS)
+    return likeness
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KRule:
+    """How many sentences a query of one state gets."""
+
+    gamma: float  #: share of the mass that must be shown
+    k_min: int
+    cap: int
+    ratio: float  #: of the pool, at most
+
+    def bounds(self, n: int) -> tuple[int, int]:
+        """Fewest and most of a pool of *n*; in a short post the most wins."""
+        # on decimals: 0.7 * 10 is not 7 in doubles, and its ceiling would be 8
+        share = math.ceil(Decimal(str(self.ratio)) * n)
+        most = min(self.cap, share, n)
+        return min(self.k_min, most), most
+
+
+UNCERTAIN = KRule(gamma=0.95, k_min=5, cap=12, ratio=0.70)
+POS = KRule(gamma=0.90, k_min=3, cap=12, ratio=0.60)
+
+RULES: Mapping[str, KRule | None] = {"NEG": None, "UNCERTAIN": UNCERTAIN, "POS": POS}
+"""By state; NEG shows nothing. Without states the rule of UNCERTAIN is everybody's."""
+
+Scale = Literal["zscore", "raw"]
+
+
+def held_mass(
+    scores: Sequence[float] | Floats,
+    *,
+    scale: Scale = "zscore",
+    temperature: float = 1.0,
+) -> Floats:
+    """The share of the softmax of the scores that the first 1, 2, ... of them hold.
+
+    Scores are z-scored first, for a softmax of probabilities is almost flat.
+    """
+    column = np.sort(np.asarray(scores, dtype=np.float64))[::-1]
+    if not len(column):
+        return column
+    if scale == "zscore":
+        spread = column.std()
+        column = (column - column.mean()) / spread if spread > 0 else column * 0
+    raised = np.exp((column - column[0]) / temperature)
+    held: Floats = np.cumsum(raised) / raised.sum()
+    return held
+
+
+def mass_k(held: Floats, gamma: float) -> int:
+    """The first rank at which *held* reaches *gamma*.
+
+    The whole pool if rounding keeps the sum below.
+    """
+    reached = np.flatnonzero(held >= gamma)
+    return int(reached[0]) + 1 if len(reached) else len(held)
+
+
+def selected_k(held: Floats, rule: KRule | None, gamma: float | None = None) -> int:
+    """How many sentences of the pool are shown under *rule*; none without one.
+
+    A *gamma* that is given stands in for the rule's own, as in a sweep.
+    """
+    if rule is None:
+        return 0
+    fewest, most = rule.bounds(len(held))
+    k = mass_k(held, rule.gamma if gamma is None else gamma)
+    return min(max(k, fewest), most)
+
+
+MASS = "mass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedK:
+    """K by query."""
+
+    k: Ints
+    rule: str  #: "K" where it is chosen by query, else the number itself
+    sweep: Mapping[float, Ints] = field(default_factory=dict)  #: by gamma, rising
+
+
+def selection(
+    config: Config,
+    settings: EvidenceSettings,
+    scores: Sequence[Floats],
+    states: States | None,
+    gamma: float | None = None,
+) -> SelectedK:
+    """The K of each query.
+
+    Args:
+        config: whose rule.
+        settings: of the mass rule.
+        scores: of the last step, by query.
+        states: of the queries; without one, the rule of UNCERTAIN is everybody's.
+        gamma: instead of the states' own, where a grid gave one.
+    """
+    if config.dynamic_k != MASS:
+        named = config.dynamic_k.removeprefix("fixed:")
+        fixed = config.top if named == "none" else int(named)
+        return SelectedK(k=np.full(len(scores), fixed, dtype=np.int64), rule=str(fixed))
+    gammas = sorted(settings.gammas)
+    k = np.empty(len(scores), dtype=np.int64)
+    swept = np.empty((len(gammas), len(scores)), dtype=np.int64)
+    for i, own in enumerate(scores):
+        held = held_mass(
+            own, scale=settings.k_scale, temperature=settings.k_temperature
+        )
+        rule = rule_of(-1 if states is None else int(states[i]))
+        k[i] = selected_k(held, rule, gamma)
+        for row, other in enumerate(gammas):
+            swept[row, i] = selected_k(held, rule, other)
+    return SelectedK(k=k, rule="K", sweep=dict(zip(gammas, swept, strict=True)))
+
+
+def rule_of(state: int) -> KRule | None:
+    """The mass rule of a query by its state, UNKNOWN where it has none."""
+    return UNCERTAIN if state < 0 else RULES[STATES[state]]

@@ -1,0 +1,456 @@
+"""Scores a sheet: metrics, tables, files, comparable values, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from jobs.evidence_retrieval.against import with_verification
+from jobs.evidence_retrieval.candidates import listing
+from jobs.evidence_retrieval.consistency import check
+from jobs.evidence_retrieval.data import EvidenceDataset, query_key
+from jobs.evidence_retrieval.documents import EvidenceFolders, documents, summary_json
+from jobs.evidence_retrieval.figures import EvidenceFigures
+from jobs.evidence_retrieval.measures import MEASURES
+from jobs.evidence_retrieval.metrics.bootstrap import Quotient
+from jobs.evidence_retrieval.metrics.comparisons import (
+    ACCURACY,
+    GATE_FAMILY,
+    OF_THE_GATE,
+    RANKING_FAMILY,
+    ranking_names,
+)
+from jobs.evidence_retrieval.metrics.judged import JudgedPredictions
+from jobs.evidence_retrieval.metrics.results import (
+    EvidenceResults,
+    ModelResults,
+    measure_sheet,
+    trivial,
+)
+from jobs.evidence_retrieval.metrics.retrieval import measures
+from jobs.evidence_retrieval.parsing import (
+    Assessment,
+    EndpointScores,
+    Ordering,
+    PostAssessment,
+    PostVectors,
+)
+from jobs.evidence_retrieval.per_query import PerQueryFiles
+from jobs.evidence_retrieval.plan import PARSERS
+from jobs.evidence_retrieval.predictions.outputs import ExpectedAnswers
+from jobs.evidence_retrieval.predictions.sheet import sheet_of
+from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions, Queries
+from jobs.evidence_retrieval.settings import INPUTS
+from jobs.evidence_retrieval.summary import run_text
+from jobs.evidence_retrieval.tables import checks_table, short_tables
+from jobs.measures import add_baselines
+from jobs.metrics.classification import at_threshold
+from jobs.metrics.columns import Ints
+from jobs.metrics.intervals import without_interval
+from jobs.metrics.selective import STATES
+from runner.job import Answer, Answers, Task
+from runner.messages import AnyReply, ParseFailure
+from runner.scorecard import (
+    Artifact,
+    Comparable,
+    Detail,
+    ItemValues,
+    Labels,
+    Scorecard,
+    Verdict,
+)
+
+CURVES = ("auroc", "auprc")
+BRIER = "brier"
+DECISIONS = ("none", "evidence")
+"""By the decision, False or True."""
+
+SUMS = (
+    BRIER,
+    "evidence_recall@K",
+    "evidence_precision@K",
+    "screening_sensitivity",
+    "alert_precision",
+    "alert_recall",
+)
+
+
+def comparable(own: ModelResults) -> Comparable:
+    """Makers of the values of a model's headline metrics, by path."""
+    block, known = own.block, own.by_path()
+    made: dict[str, Callable[[], ItemValues]] = {}
+    for path in (*CURVES, *ranking_names(block.settings), *SUMS):
+        if path in known and "not recomputable" not in (known[path].note or ""):
+            definition = without_interval(known[path].definition)
+            make = _curve if path in CURVES else _sums
+            made[path] = partial(make, block, path, definition)
+    if ACCURACY in known and block.gated is not None and block.gated.is_probability:
+        definition = without_interval(known[ACCURACY].definition)
+        made[ACCURACY] = partial(_right, block, definition)
+    return made
+
+
+def _family(block: JudgedPredictions, path: str) -> str:
+    if path in {*OF_THE_GATE, ACCURACY}:
+        return GATE_FAMILY
+    return RANKING_FAMILY if path in ranking_names(block.settings) else ""
+
+
+def labels(own: ModelResults) -> Labels:
+    """Whether each judged query is said to have evidence, at tau; of probabilities."""
+    block = own.block
+    said: list[str | None] = [None] * len(block.queries)
+    if block.gated is not None and block.gated.is_probability:
+        decided = at_threshold(block.gated.p, block.settings.tau).tolist()
+        for row, is_evidence in zip(block.gated.rows.tolist(), decided, strict=True):
+            said[row] = DECISIONS[is_evidence]
+    rows = np.flatnonzero(block.judged).tolist()
+    return Labels(
+        what="decision",
+        categories=DECISIONS,
+        items=[block.queries.key(row) for row in rows],
+        said=[said[row] for row in rows],
+    )
+
+
+def _right(block: JudgedPredictions, definition: str) -> ItemValues:
+    """Whether the decision at tau is right for each judged query."""
+    rows = np.flatnonzero(block.judged)
+    right = np.full(len(block.queries), np.nan)
+    if block.gated is not None:
+        decided = at_threshold(block.gated.p, block.settings.tau)
+        right[block.gated.rows] = decided == block.gated.y
+    return ItemValues(
+        kind="mean",
+        items=[block.queries.key(i) for i in rows.tolist()],
+        clusters=_posts(block, rows),
+        cluster="post",
+        first=[None if np.isnan(x) else x for x in right[rows].tolist()],
+        definition=definition,
+        family=GATE_FAMILY,
+    )
+
+
+def _curve(block: JudgedPredictions, path: str, definition: str) -> ItemValues:
+    """Truth and score of every judged query."""
+    rows = np.flatnonzero(block.judged)
+    score = np.full(len(block.queries), np.nan)
+    if block.gated is not None:
+        score[block.gated.rows] = block.gated.p
+    return ItemValues(
+        kind="auroc" if path == "auroc" else "auprc",
+        items=[block.queries.key(i) for i in rows.tolist()],
+        clusters=_posts(block, rows),
+        cluster="post",
+        first=block.queries.y[rows].astype(np.float64).tolist(),
+        second=[None if np.isnan(p) else p for p in score[rows].tolist()],
+        definition=definition,
+        family=_family(block, path),
+    )
+
+
+def _sums(block: JudgedPredictions, path: str, definition: str) -> ItemValues:
+    """What each judged query adds; undefined where the metric leaves it out.
+
+    Queries that are left out are given too: their posts are drawn all the same.
+    """
+    rows = np.flatnonzero(block.judged)
+    sampled = next(m.sampled for m in measures(block) if m.path == path)
+    if not isinstance(sampled, Quotient):
+        raise TypeError(f"{path} is no sum over queries.")
+    size = len(block.queries)
+    above, below = np.full(size, np.nan), np.full(size, np.nan)
+    above[sampled.rows] = sampled.above
+    is_mean = sampled.below is None
+    below[sampled.rows] = 1.0 if sampled.below is None else sampled.below
+    return ItemValues(
+        kind="mean" if is_mean else "ratio",
+        items=[block.queries.key(i) for i in rows.tolist()],
+        clusters=_posts(block, rows),
+        cluster="post",
+        first=[None if np.isnan(x) else x for x in above[rows].tolist()],
+        second=None
+        if is_mean
+        else [None if np.isnan(x) else x for x in below[rows].tolist()],
+        definition=definition,
+        lower_is_better=path == BRIER,
+        family=_family(block, path),
+    )
+
+
+def _posts(block: JudgedPredictions, rows: Ints) -> list[str]:
+    queries = block.queries
+    return [queries.posts[i] for i in queries.post[rows].tolist()]
+
+
+EVIDENCE, NO_EVIDENCE = "evidence", "no evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceVerdicts:
+    """One verdict for each task of the plan that was answered; may be read again."""
+
+    dataset: EvidenceDataset
+    answers: Answers
+    sheet: EvidenceSheet
+
+    def __iter__(self) -> Iterator[Verdict]:
+        places = {self.sheet.queries.key(i): i for i in range(len(self.sheet.queries))}
+        if self.answers.imported:
+            yield from self._given(places)
+            return
+        truth = self.sheet.queries.y
+        expected = {key: int(truth[place]) for key, place in places.items()}
+        planned = ExpectedAnswers(self.dataset, self.answers)
+        for family in self.answers.families():
+            if not planned.takes(family[0].task):
+                continue
+            for answer in family:
+                if answer.reply is not None:
+                    yield _read(self.dataset, answer.task, answer.reply, expected)
+
+    def _given(self, places: Mapping[str, int]) -> Iterator[Verdict]:
+        """Of work made elsewhere: the column that is scored, not all that was said."""
+        said = {found.model: found for found in self.sheet.predictions}
+        for (answer,) in self.answers.families():
+            if answer.reply is not None:
+                yield _imported(
+                    answer,
+                    self.sheet.queries,
+                    said[answer.task.model],
+                    places[answer.task.key],
+                    self.dataset.settings.tau,
+                )
+
+
+def _read(
+    dataset: EvidenceDataset, task: Task, reply: AnyReply, expected: Mapping[str, int]
+) -> Verdict:
+    parsed = PARSERS[task.stage](dataset, task, reply)
+    tau = dataset.settings.tau
+    match parsed:
+        case Assessment(probability=p):
+            truth = expected[task.key]
+            return _verdict(
+                task,
+                value=f"{_called(p >= tau)} {p:.2f}",
+                expected=_truth(truth),
+                correct=_agree([(p >= tau, truth)]),
+                rule=_noted(parsed.noted),
+            )
+        case PostAssessment():
+            return _batch(task, parsed, expected, tau)
+        case Ordering():
+            listed = listing(dataset, task)
+            order = (str(listed.places[place] + 1) for place in parsed.places)
+            value = " > ".join(order)
+            return _verdict(task, value=value, rule=_noted(parsed.noted))
+        case PostVectors():
+            n = len(parsed.criteria) + len(parsed.sentences)
+            return _verdict(task, value=f"{n} x {parsed.criteria.shape[1]} numbers")
+        case EndpointScores(scores=scores):
+            there = sum(score is not None for score in scores)
+            value = f"{there} of {len(scores)} sentences scored"
+            return _verdict(task, value=value, rule=_noted(parsed.noted))
+        case ParseFailure(reason=reason):
+            return _verdict(task, value="", rule=reason)
+        case _:
+            raise AssertionError(parsed)
+
+
+def _batch(
+    task: Task, parsed: PostAssessment, expected: Mapping[str, int], tau: float
+) -> Verdict:
+    """Of a whole post: each criterion that could be read; right if all of these are."""
+    values, due, pairs = [], [], []
+    noted = [_noted(parsed.noted)]
+    for criterion, found in parsed.criteria.items():
+        truth = expected[query_key(task.key, criterion)]
+        due.append(f"{criterion}: {_truth(truth) or 'not judged'}")
+        if isinstance(found, ParseFailure):
+            noted.append(f"{criterion}: {found.reason}")
+            continue
+        p = found.probability
+        values.append(f"{criterion}: {_called(p >= tau)} {p:.2f}")
+        pairs.append((p >= tau, truth))
+        if found.noted:
+            noted.append(f"{criterion}: {_noted(found.noted)}")
+    return _verdict(
+        task,
+        value="; ".join(values),
+        expected="; ".join(due),
+        correct=_agree(pairs),
+        rule="; ".join(filter(None, noted)),
+    )
+
+
+def _imported(
+    answer: Answer, queries: Queries, said: Predictions, place: int, tau: float
+) -> Verdict:
+    truth = int(queries.y[place])
+    p = np.nan if said.prob is None else float(said.prob[place])
+    if np.isnan(p):
+        best = said.lists.get(said.final, {place: ()})[place][:1]
+        value = f"first {best[0]}" if best else ""
+        return _verdict(answer.task, value=value, expected=_truth(truth))
+    state = UNKNOWN if said.state is None else int(said.state[place])
+    called = _called(p >= tau) if state == UNKNOWN else STATES[state]
+    return _verdict(
+        answer.task,
+        value=f"{called} {p:.2f}",
+        expected=_truth(truth),
+        correct=_agree([(p >= tau, truth)]),
+    )
+
+
+def _verdict(
+    task: Task,
+    *,
+    value: str,
+    expected: str = "",
+    correct: bool | None = None,
+    rule: str = "",
+) -> Verdict:
+    return Verdict(
+        task=task.number,
+        model=task.model,
+        stage=task.stage,
+        key=task.key,
+        value=value,
+        expected=expected,
+        correct=correct,
+        rule=rule,
+    )
+
+
+def _called(has_evidence: bool) -> str:
+    return EVIDENCE if has_evidence else NO_EVIDENCE
+
+
+def _truth(truth: int) -> str:
+    return "" if truth == UNKNOWN else _called(bool(truth))
+
+
+def _agree(pairs: Iterable[tuple[bool, int]]) -> bool | None:
+    """Whether every decision is right; None where one was not judged, or none made."""
+    judged = list(pairs)
+    if not judged or any(truth == UNKNOWN for _, truth in judged):
+        return None
+    return all(called == bool(truth) for called, truth in judged)
+
+
+def _noted(noted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in noted.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: PerQueryFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
+
+
+def score_run(dataset: EvidenceDataset, answers: Answers) -> Scorecard:
+    """Scores the answers of a run, with a verdict for each task."""
+    sheet = sheet_of(dataset, answers)
+    return score(
+        dataset, sheet, EvidenceVerdicts(dataset=dataset, answers=answers, sheet=sheet)
+    )
+
+
+def score(
+    dataset: EvidenceDataset, sheet: EvidenceSheet, verdicts: Iterable[Verdict] = ()
+) -> Scorecard:
+    """All metrics, tables and artifacts of a sheet, with *verdicts* by task; pure."""
+    settings = dataset.settings
+    results = measure_sheet(sheet, settings)
+    models = {model: results.metrics(model) for model in results.models}
+    tables = tuple(short_tables(results))
+    contradictions = check(sheet, settings, models, tables)
+    findings = (
+        *dataset.findings,
+        *sheet.findings,
+        *sheet.leakage,
+        *contradictions,
+    )
+    places = EvidenceFolders(tuple(models))
+    long_files = PerQueryFiles(results)
+    card = Scorecard(
+        models=models,
+        summary=run_text(results, findings),
+        headline=_headline(results),
+        worth_explaining=_worst(results),
+        tables=tuple(
+            map(
+                MEASURES.titled,
+                (
+                    *tables,
+                    checks_table(sheet, contradictions),
+                    *long_files.tables(),
+                ),
+            )
+        ),
+        findings=findings,
+        artifacts=(
+            *documents(sheet, (*sheet.findings, *contradictions), places),
+            *(
+                Artifact(
+                    name=places.one(model, "summary.json"),
+                    text=summary_json(own, sheet, settings),
+                )
+                for model, own in results.models.items()
+            ),
+            *long_files.artifacts(),
+        ),
+        figures=EvidenceFigures(results),
+        details=_Details(files=long_files, verdicts=verdicts),
+        not_available=_not_available(results),
+        settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
+        missing=sheet.missing,
+        stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.models.items()},
+        labelled={model: partial(labels, own) for model, own in results.models.items()},
+    )
+    checks = with_verification(card, results, dataset.stored)
+    own = {model: [*trivial(each)] for model, each in results.models.items()}
+    return add_baselines(checks, own, MEASURES)
+
+
+def _headline(results: EvidenceResults) -> str:
+    """The area of the gate, or where there is none how well the final list is ordered.
+
+    The first of them that the first model has; empty where it has none.
+    """
+    for own in results.models.values():
+        known = own.by_path()
+        final = own.block.prediction.final
+        paths = ("auroc", "ndcg@10", f"{final}.ndcg@10")
+        return next((path for path in paths if path in known), "")
+    return ""
+
+
+def _not_available(results: EvidenceResults) -> tuple[str, ...]:
+    """What no model has is said once."""
+    parts = {m: own.not_available for m, own in results.models.items()}
+    every = dict.fromkeys(part for own in parts.values() for part in own)
+    shared = [part for part in every if all(part in own for own in parts.values())]
+    own = [f"{m}: {p}" for m, found in parts.items() for p in found if p not in shared]
+    return (*shared, *own)
+
+
+def _worst(results: EvidenceResults) -> str:
+    """A query with evidence that the first model with a list found the least of."""
+    for own in results.models.values():
+        final = own.block.final
+        if final is not None and len(final.rows):
+            found = final.values["mrr"]
+            return own.block.queries.key(int(final.rows[int(found.argmin())]))
+    return ""

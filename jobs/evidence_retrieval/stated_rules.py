@@ -1,0 +1,292 @@
+"""States the rules for results that a file gives with its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+import numpy as np
+
+from jobs.evidence_retrieval.consistency_rules import (
+    PredictionView,
+    RowRule,
+    Violation,
+    recomputed,
+    states_in_force,
+)
+from jobs.evidence_retrieval.metrics.judged import compared
+from jobs.evidence_retrieval.queries import UNKNOWN
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.ranking import evaluate, select
+from jobs.metrics.selective import NEG, POS, States
+
+EXACT = 5e-7
+"""Six decimals, which no rounding to fewer hides."""
+
+TINY = 1e-12
+"""So that a half, rounded up or down, is not taken for a difference."""
+
+RECALL, PRECISION, MRR = "evidence_recall_at_k", "evidence_precision_at_k", "mrr"
+
+DECISIONS: dict[str, Callable[[States], Bools]] = {
+    "screening_correct": lambda states: states != NEG,
+    "alert_correct": lambda states: states == POS,
+}
+"""Columns that say whether a decision was right, and what the decision is."""
+
+
+def digits(value: float) -> int:
+    """How many decimals a number is printed with."""
+    _, _, exponent = Decimal(repr(float(value))).as_tuple()
+    return max(0, -int(exponent))
+
+
+def is_share(value: float, parts: int) -> bool:
+    """Whether a printed number can be some whole number of *parts*."""
+    return is_printed(round(value * parts) / parts, value)
+
+
+def is_printed(exact: float, value: float) -> bool:
+    """Whether a printed number is the *exact* one, as rounded to the digits it has."""
+    return abs(exact - value) <= max(EXACT, 0.5 * 10.0 ** -digits(value) + TINY)
+
+
+def _column(view: PredictionView, name: str) -> Floats | None:
+    return view.prediction.given.get(name)
+
+
+def _rows(view: PredictionView, wanted: Bools, holds: Callable[[int], bool]) -> Bools:
+    """Those of the *wanted* rows for which *holds* is false."""
+    rows = np.zeros(len(view.queries), dtype=np.bool_)
+    for i in np.flatnonzero(wanted).tolist():
+        rows[i] = not holds(i)
+    return rows
+
+
+def _positive(view: PredictionView, column: Floats) -> Bools:
+    rows: Bools = (view.queries.y == 1) & ~np.isnan(column)
+    return rows
+
+
+def _shown(view: PredictionView) -> Ints | None:
+    """K, cut at what there is to select from; 0 where it is not known."""
+    k, pool = view.prediction.k, view.queries.pool
+    return None if k is None else np.where(pool == UNKNOWN, k, np.minimum(k, pool))
+
+
+def _recall_of_gold(view: PredictionView) -> Iterator[Violation]:
+    recall, gold = _column(view, RECALL), view.queries.gold
+    if recall is None or gold is None:
+        return
+    counts = np.array([len(own) for own in gold], dtype=np.int64)
+    wanted = _positive(view, recall) & (counts > 0)
+    yield Violation(
+        rows=_rows(view, wanted, lambda i: is_share(recall[i], int(counts[i]))),
+        where=RECALL,
+        message="Recall times the number of gold sentences is not a whole number.",
+        values=lambda i: f"{recall[i]} x {counts[i]} gold",
+    )
+
+
+def _precision_of_k(view: PredictionView) -> Iterator[Violation]:
+    precision, k, shown = _column(view, PRECISION), view.prediction.k, _shown(view)
+    if precision is None or k is None or shown is None:
+        return
+    wanted = _positive(view, precision) & (shown > 0)
+    yield Violation(
+        rows=_rows(
+            view,
+            wanted,
+            lambda i: (
+                is_share(precision[i], int(k[i]))
+                or is_share(precision[i], int(shown[i]))
+            ),
+        ),
+        where=PRECISION,
+        message="Precision times K is not a whole number of sentences.",
+        values=lambda i: f"{precision[i]} x K {k[i]}",
+    )
+
+
+def _reciprocal(view: PredictionView) -> tuple[Floats, Bools, Bools] | None:
+    """The column, rows that are no reciprocal rank, rows that are one as rounded."""
+    mrr = _column(view, MRR)
+    if mrr is None:
+        return None
+    rank = np.round(1 / np.where(mrr > 0, mrr, 1))
+    is_exact = (mrr == 0) | (np.abs(1 / np.maximum(rank, 1) - mrr) < EXACT)
+    wanted = _positive(view, mrr) & ~is_exact
+    wrong = _rows(view, wanted, lambda i: is_printed(1 / rank[i], mrr[i]))
+    return mrr, wrong, wanted & ~wrong
+
+
+def _no_reciprocal(view: PredictionView) -> Iterator[Violation]:
+    if (found := _reciprocal(view)) is not None:
+        mrr, wrong, _ = found
+        yield Violation(
+            rows=wrong,
+            where=MRR,
+            message="A reciprocal rank is 1 by a whole number; these are not.",
+            values=lambda i: f"{mrr[i]} is 1/{1 / mrr[i]:.3f}",
+        )
+
+
+def _rounded_reciprocal(view: PredictionView) -> Iterator[Violation]:
+    if (found := _reciprocal(view)) is not None:
+        mrr, _, rounded = found
+        yield Violation(
+            rows=rounded,
+            where=MRR,
+            message="Reciprocal ranks are right only as rounded to the printed digits.",
+            values=lambda i: f"{mrr[i]} for 1/{1 / mrr[i]:.0f}",
+        )
+
+
+def _rank_against_recall(view: PredictionView) -> Iterator[Violation]:
+    """Evidence within K has its first hit within K, and none within K has not."""
+    recall, mrr, k = _column(view, RECALL), _column(view, MRR), view.prediction.k
+    if recall is None or mrr is None or k is None:
+        return
+    wanted = _positive(view, recall) & ~np.isnan(mrr) & (k != UNKNOWN)
+
+    def holds(i: int) -> bool:
+        least = 1 / k[i] if k[i] else np.inf
+        is_within = mrr[i] >= least or is_printed(least, mrr[i])
+        return bool(is_within == (recall[i] > 0))
+
+    yield Violation(
+        rows=_rows(view, wanted, holds),
+        where=MRR,
+        message=(
+            "Recall above 0 needs a first hit within K, so mrr of at least 1/K, and "
+            "recall 0 needs mrr below it."
+        ),
+        values=lambda i: f"recall {recall[i]} and mrr {mrr[i]} at K {k[i]}",
+    )
+
+
+def _differ(view: PredictionView) -> Iterator[Violation]:
+    """With gold and lists, what a file states can be computed again."""
+    stated = {name: _column(view, name) for name in (RECALL, PRECISION, MRR)}
+    if all(column is None for column in stated.values()):
+        return
+    for name, again in _again(view).items():
+        if (column := stated[name]) is not None:
+            yield _differing(view, name, column, again)
+
+
+def _again(view: PredictionView) -> dict[str, Floats]:
+    """The stated ranking results, from the list that a reader sees."""
+    queries, k = view.queries, view.prediction.k
+    lists = view.prediction.lists.get(view.prediction.final)
+    if queries.gold is None or lists is None:
+        return {}
+    rows = np.flatnonzero(queries.y == 1)
+    again = {name: np.full(len(queries), np.nan) for name in (RECALL, PRECISION, MRR)}
+    done = 0
+    for found in compared(queries.gold, lists, rows):
+        own = rows[done : done + len(found.lengths)]
+        done += len(own)
+        again[MRR][own] = evaluate(found, ())[MRR]
+        if k is not None:
+            selected = select(found, np.maximum(k[own], 0))
+            has_gold = found.relevant > 0
+            again[RECALL][own] = selected.recall
+            again[PRECISION][own] = np.where(has_gold, selected.precision, np.nan)
+    return again
+
+
+def _differing(
+    view: PredictionView, name: str, column: Floats, again: Floats
+) -> Violation:
+    wanted = _positive(view, column) & ~np.isnan(again)
+    if name != MRR and view.prediction.k is not None:
+        wanted &= view.prediction.k != UNKNOWN
+    # a column is written in one way: next to 0.3333333333333333, 0.5 is no 0.46
+    places = max((digits(value) for value in column[wanted].tolist()), default=0)
+    apart = np.abs(column - again)
+    return Violation(
+        rows=wanted & (apart > max(EXACT, 0.5 * 10.0**-places + TINY)),
+        where=name,
+        message=f"{name} is not what the list and the gold sentences give.",
+        values=lambda i: f"{column[i]} stated, {again[i]} from the list",
+    )
+
+
+def _on_negatives(view: PredictionView) -> Iterator[Violation]:
+    for name in (RECALL, PRECISION, MRR):
+        column = _column(view, name)
+        if column is not None:
+            yield _filled(view, name, column)
+
+
+def _filled(view: PredictionView, name: str, column: Floats) -> Violation:
+    return Violation(
+        rows=(view.queries.y == 0) & ~np.isnan(column),
+        where=name,
+        message=(
+            "A ranking column is filled on queries without evidence, which are left "
+            "out of every figure."
+        ),
+        values=lambda i: f"{column[i]} where nothing is gold",
+    )
+
+
+def _wrong_decisions(view: PredictionView) -> Iterator[Violation]:
+    state = states_in_force(view)
+    for name, decides in DECISIONS.items():
+        column = _column(view, name)
+        if column is not None and state is not None:
+            yield _wrongly_judged(view, name, column, state, decides)
+
+
+def _wrongly_judged(
+    view: PredictionView,
+    name: str,
+    column: Floats,
+    state: States,
+    decides: Callable[[States], Bools],
+) -> Violation:
+    """Whether a decision was right follows from the state and the truth."""
+    wrong = _wrong(view, column, state, decides)
+    filled = int((~np.isnan(column) & (state != UNKNOWN)).sum())
+    by_thresholds = recomputed(view, view.settings.gate_edge)
+    beside = ""
+    if by_thresholds is not None:
+        other = int(_wrong(view, column, by_thresholds, decides).sum())
+        beside = f", {other} by p and the thresholds"
+    return Violation(
+        rows=wrong,
+        where=name,
+        message=(
+            f"{name} is not what state and truth give: {int(wrong.sum())} of "
+            f"{filled} rows{beside}."
+        ),
+        values=lambda i: f"{column[i]:g} stated, {1 - column[i]:g} by state and truth",
+    )
+
+
+def _wrong(
+    view: PredictionView,
+    column: Floats,
+    states: States,
+    decides: Callable[[States], Bools],
+) -> Bools:
+    y = view.queries.y
+    known = ~np.isnan(column) & (states != UNKNOWN) & (y != UNKNOWN)
+    wrong: Bools = known & (column != (decides(states) == (y == 1)))
+    return wrong
+
+
+STATED_RULES: tuple[RowRule[PredictionView], ...] = (
+    RowRule(code="recall_no_share_of_gold", severity="error", broken=_recall_of_gold),
+    RowRule(code="precision_no_share_of_k", severity="error", broken=_precision_of_k),
+    RowRule(code="mrr_no_reciprocal", severity="error", broken=_no_reciprocal),
+    RowRule(code="mrr_rounded", severity="info", broken=_rounded_reciprocal),
+    RowRule(
+        code="rank_contradicts_recall", severity="error", broken=_rank_against_recall
+    ),
+    RowRule(code="stated_differs", severity="error", broken=_differ),
+    RowRule(code="filled_on_negatives", severity="warn", broken=_on_negatives),
+    RowRule(code="decision_wrongly_judged", severity="error", broken=_wrong_decisions),
+)

@@ -1,0 +1,201 @@
+"""Writes the summary of a scoring for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jobs.evidence_retrieval.metrics.comparisons import PairedDifference
+from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResults
+from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
+from jobs.inputs.sampling import sample_sentences
+from jobs.metrics.selective import STATES
+from jobs.text import plural
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+LINE_CHARS = 240
+UNDEFINED, NOTHING = "n/a", "-"
+
+ROWS: Mapping[str, str] = {
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
+    "ece": "ECE",
+    "brier": "Brier",
+    "recall@10": "recall@10",
+    "ndcg@10": "nDCG@10",
+    "mrr": "MRR",
+    "evidence_recall": "evidence recall",
+    "evidence_precision": "evidence precision",
+    "k.mean": "sentences shown, mean",
+    "screening_sensitivity": "screening sensitivity",
+    "screening_fn_per_1000": "missed/1000 queries",
+    "screening_fn_per_1000_positive": "missed/1000 positives",
+    "alert_precision": "alert precision",
+}
+"""The metrics of the table, and what they are called there.
+
+What evidence measures are cut at is added: a number, or K where it is chosen.
+"""
+
+GATE = ("auroc", "auprc")
+
+COMPARED = ("auroc", "ndcg@10", "mrr")
+"""Differences that the summary tells; all of them are in `comparison.csv`."""
+
+SUBSETS = {"scored": "all", "has_evidence": "evidence"}
+
+
+def run_text(results: EvidenceResults, findings: Sequence[Finding]) -> str:
+    """The summary of one scoring."""
+    lines = [*sample_sentences(findings)]
+    for model, own in results.models.items():
+        lines += [*_model(results, model, own), ""]
+    lines += _gaps(results)
+    lines.append(_counts(results, findings))
+    lines += [each.line for each in findings if each.severity != "info"]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _model(results: EvidenceResults, model: str, own: ModelResults) -> Iterator[str]:
+    known, settings = own.by_path(), results.settings
+    profile: str = settings.profile
+    if settings.profile_changes:
+        profile += f", changed: {', '.join(settings.profile_changes)}"
+    config = own.block.prediction.config
+    yield f"evidence-retrieval  model {model}  config {config}  profile {profile}"
+    yield from _sizes(own, known)
+    yield from _table(own, known, level=settings.level)
+    if "states.n" in known:
+        shown = (f"{name} {known[f'states.{name}'].value:,}" for name in STATES)
+        yield f"states  {'  '.join(shown)}"
+    yield from (f"not available: {each}" for each in own.not_available)
+
+
+def _sizes(own: ModelResults, known: Mapping[str, Metric]) -> Iterator[str]:
+    queries, block = own.block.queries, own.block
+    judged = int(block.judged.sum())
+    positive = int((queries.y == 1).sum())
+    share = f" ({positive / judged:.2%})" if judged else ""
+    yield (
+        f"{plural(len(queries), 'query', 'queries')}  "
+        f"{plural(len(queries.posts), 'post')}  "
+        f"{plural(len(queries.criteria), 'criterion', 'criteria')}  "
+        f"{positive:,} positive{share}"
+    )
+    counts = [
+        f"{name} {block.statuses.get(name, 0):,}"
+        for name in (SCORED, UNSCORED, SKIPPED)
+    ]
+    if judged < len(queries):
+        counts.append(f"{UNJUDGED} {len(queries) - judged:,}")
+    coverage = known["coverage"].value
+    if coverage is not None and coverage < 1:
+        counts.append(f"coverage {coverage:.2%}")
+    yield "  ".join(counts)
+
+
+def _table(
+    own: ModelResults, known: Mapping[str, Metric], *, level: float
+) -> Iterator[str]:
+    folds = len(own.folds)
+    spread = f"mean +- std ({plural(folds, 'fold')})"
+    head = ["metric", "value", spread, f"{100 * level:g}% CI (posts)", "subset"]
+    head.append("target")
+    rows = [head]
+    rule = own.block.chosen.rule if own.block.chosen else ""
+    has_gate = own.block.gated is None or own.block.gated.is_probability
+    for path, label in ROWS.items():
+        at = f"@{rule}" if path.startswith("evidence_") else ""
+        how = "" if has_gate or path not in GATE else " (largest score)"
+        if f"{path}{at}" in known:
+            rows.append(_row(f"{label}{at}{how}", known[f"{path}{at}"]))
+    yield from _lined_up(rows)
+
+
+def _lined_up(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table without its empty columns.
+
+    A cell is never blank: where a terminal is too narrow, a table is parted at its
+    columns, which are found by their beginnings in each row.
+    """
+    columns = [
+        [cell or NOTHING for cell in column]
+        for column in zip(*rows, strict=True)
+        if any(column[1:])
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    for row in zip(*columns, strict=True):
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _row(label: str, metric: Metric) -> list[str]:
+    n = metric.n if metric.n_defined is None else metric.n_defined
+    subset = SUBSETS.get(metric.subset, metric.subset)
+    is_folds = metric.mean is not None
+    return [
+        label,
+        _fixed(metric.value),
+        f"{_fixed(metric.mean)} +- {_fixed(metric.std)}" if is_folds else "",
+        ""
+        if metric.lo is None or metric.hi is None
+        else f"[{_fixed(metric.lo)}, {_fixed(metric.hi)}]",
+        f"{subset} {n:,}",
+        f"{metric.target} {metric.verdict or UNDEFINED}" if metric.target else "",
+    ]
+
+
+def _fixed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.4f}"
+
+
+def _gaps(results: EvidenceResults) -> Iterator[str]:
+    """Differences between lists and models; the name of an only model is left out."""
+    rows = [_gap(gap) for gap in results.gaps if gap.metric in COMPARED]
+    if not rows:
+        return
+    if len(results.models) == 1:
+        (model,) = results.models
+        for row in rows:
+            row[:2] = (name.removeprefix(f"{model}: ") for name in row[:2])
+    interval = f"{100 * results.settings.level:g}% CI (posts)"
+    head = ["of", "minus", "metric", "difference", interval, "queries", "p", "p (Holm)"]
+    head.append("verdict")
+    yield from _lined_up([head, *rows])
+    yield ""
+
+
+def _gap(gap: PairedDifference) -> list[str]:
+    ends = gap.interval
+    dropped = gap.left_only + gap.right_only
+    return [
+        gap.left,
+        gap.right,
+        gap.metric,
+        UNDEFINED if gap.value is None else f"{gap.value:+.4f}",
+        ""
+        if ends is None or ends.lo is None or ends.hi is None
+        else f"[{ends.lo:.4f}, {ends.hi:.4f}]",
+        f"{gap.n:,} ({dropped:,} dropped)" if dropped else f"{gap.n:,}",
+        UNDEFINED if gap.p is None else f"{gap.p:.2g}",
+        UNDEFINED if gap.p_holm is None else f"{gap.p_holm:.2g}",
+        gap.verdict,
+    ]
+
+
+def _counts(results: EvidenceResults, findings: Sequence[Finding]) -> str:
+    """How much was found, and whether leaks were looked for at all."""
+    errors = sum(finding.severity == "error" for finding in findings)
+    warnings = sum(finding.severity == "warn" for finding in findings)
+    sheet = results.sheet
+    leaks = sum(finding.severity == "error" for finding in sheet.leakage)
+    done = sum(not own.not_checked for own in sheet.leak_checks)
+    every = len(sheet.leak_checks)
+    leakage = f"{leaks} in {done} of {every} checks" if done else "not checked"
+    sizes = "".join(
+        f"  {name} {number:,}" for name, number in sheet.sizes.items() if number
+    )
+    return (
+        f"findings  {plural(errors, 'error')}  {plural(warnings, 'warning')}    "
+        f"leakage  {leakage}{sizes}"
+    )

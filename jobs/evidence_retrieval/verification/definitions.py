@@ -1,0 +1,209 @@
+"""Names the definitions of a number, and reads the rows that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+Queries: TypeAlias = Literal["positives", "all"]
+Cut: TypeAlias = Literal["selected", "whole list"] | int
+EdgeRule: TypeAlias = Literal[
+    "right", "left", "right_drop_zero", "left_drop_one", "right_midpoint"
+]
+Tries: TypeAlias = Mapping[str, tuple[Any, ...]]
+"""For a figure: the choices that bear on it, each with the values worth trying."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDefinitions:
+    """One way of reading every figure; the defaults are siftlog's own."""
+
+    queries: Queries | Literal["named"] = "named"
+    """What a mean over rankings divides by; `named`: what its block says."""
+    k: Cut | Literal["named"] = "named"
+    """The cut-off; `named`: what the figure's own name says."""
+    ap_denominator: Literal["gold", "min", "found"] = "gold"
+    precision_over: Literal["k", "k_eff"] | None = None
+    """`k_eff`: K cut at the list's end; None: that where K is chosen by query."""
+    skip_empty: bool = False  #: leave queries with K = 0 out of evidence figures
+    tpr_rule: Literal["last", "interpolate", "drop_collinear", "nearest"] = "last"
+    ece_edges: EdgeRule = "right"
+    ece_bins: int = 10
+    gate_edge: Literal["lt", "le"] = "lt"  #: NEG below tau_neg, or also at it
+    strict: bool = False  #: a probability counts only above a threshold, not at it
+    states: Literal["recomputed", "column"] = "recomputed"
+    fn_per_1000: Queries = "all"  #: missed cases by a thousand of which queries
+    zero_division: float | None = None  #: a rate of 0/0; None: undefined
+    of_nothing: float | None = None
+    """A mean over no query, or an area of one class; None: undefined."""
+    ddof: Literal[0, 1] = 1  #: of standard deviations over folds
+    over: Literal["folds", "pooled"] = "folds"  #: a mean of folds, or of all rows
+    sums: Literal["exact", "file order"] = "exact"
+    """Rounded once, or after each row as a plain loop does."""
+
+    def alternatives(self, tries: Tries) -> Iterator[tuple[MetricDefinitions, str]]:
+        """Other choices with the names of what they change.
+
+        The fewest changes come first, and among as many those that *tries* names first;
+        at most three at a time, as more would fit any number to some definition.
+        """
+        places = {name: place for place, name in enumerate(tries)}
+        values = [
+            {getattr(self, name): None, **dict.fromkeys(others)}
+            for name, others in tries.items()
+        ]
+        combined = [
+            {
+                name: value
+                for name, value in zip(tries, chosen, strict=True)
+                if value != getattr(self, name)
+            }
+            for chosen in product(*values)
+        ]
+        combined.sort(key=lambda each: (len(each), [places[name] for name in each]))
+        for changes in combined:
+            if 1 <= len(changes) <= _MOST_CHANGES:
+                named = ", ".join(f"{name}={value}" for name, value in changes.items())
+                yield replace(self, **changes), named
+
+
+_MOST_CHANGES = 3
+
+SIFTLOG = MetricDefinitions()
+
+PROFILES: Mapping[str, MetricDefinitions] = {
+    "siftlog": SIFTLOG,
+    # such tables were made by a loop over the file that adds up plain doubles
+    "published-lists": MetricDefinitions(ap_denominator="min", sums="file order"),
+    "published-cv": MetricDefinitions(
+        tpr_rule="nearest",
+        ece_edges="left_drop_one",
+        gate_edge="le",
+        ddof=0,
+        zero_division=0.0,
+    ),
+}
+
+
+def definitions_of(settings: object) -> MetricDefinitions:
+    """The choices of a job's settings: of their profile, and what was set beside it."""
+    profile = PROFILES[getattr(settings, "profile", "siftlog")]
+    named = {
+        field.name: getattr(settings, field.name)
+        for field in fields(MetricDefinitions)
+        if hasattr(settings, field.name)
+    }
+    return replace(profile, **named)
+
+
+Row: TypeAlias = Mapping[str, str]
+"""The cells of a query by the name of their column."""
+
+PROBABILITIES = ("p4_prob_calibrated", "p4_prob_raw")
+"""The first of these columns that any row fills is the probability."""
+
+GIVEN = ("evidence_recall_at_k", "evidence_precision_at_k", "mrr")
+"""Figures of one query that a file may hold without what they were made of."""
+
+_TOPK = "_topk"
+_SEEN = "scored"
+_TRUTH = {"0": False, "1": True, "": None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldRanks:
+    """Where a list holds the gold of its query."""
+
+    ranks: tuple[int, ...]  #: from 1, rising
+    gold: int  #: how many there are to find
+    length: int  #: of the list
+
+    def within(self, k: int) -> int:
+        """How many stand among the first *k*."""
+        return sum(rank <= k for rank in self.ranks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRow:
+    """One post under one criterion; None where the row says nothing."""
+
+    fold: str = ""
+    truth: bool | None = None  #: has evidence
+    p: float | None = None
+    state: str = ""
+    tau_neg: float | None = None
+    tau_pos: float | None = None
+    pool: int | None = None  #: candidates
+    selected: int | None = None  #: K
+    lists: Mapping[str, GoldRanks] = field(default_factory=dict)
+    given: Mapping[str, float] = field(default_factory=dict)
+
+
+def gold_ranks(gold: Iterable[str], ranked: Sequence[str]) -> GoldRanks:
+    """Compare a list with the gold of its query; doubles in the gold count once."""
+    wanted = set(gold)
+    ranks = tuple(rank for rank, item in enumerate(ranked, 1) if item in wanted)
+    return GoldRanks(ranks=ranks, gold=len(wanted), length=len(ranked))
+
+
+def read_queries(rows: Iterable[Row], probability: str | None = None) -> list[QueryRow]:
+    """The queries of *rows*, in file order.
+
+    Args:
+        rows: cells by column name, as `csv.DictReader` gives them.
+        probability: the column of the probability; none: the first of
+            `PROBABILITIES` that is filled.
+
+    Raises:
+        ValueError: a cell that should be a number is none.
+    """
+    table = list(rows)
+    column = probability or next(
+        (name for name in PROBABILITIES if any(row.get(name) for row in table)), ""
+    )
+    return [_query(row, column) for row in table]
+
+
+def _query(row: Row, probability: str) -> QueryRow:
+    gold = _split(row.get("gold_sent_uids") or row.get("gold_ids") or "")
+    return QueryRow(
+        fold=row.get("fold_id", ""),
+        # a file of lists says it by its gold alone
+        truth=_truth(row) if "has_evidence_gold" in row else bool(gold),
+        p=_number(row, probability),
+        state=row.get("state", ""),
+        tau_neg=_number(row, "tau_neg"),
+        tau_pos=_number(row, "tau_pos"),
+        pool=_whole(row, "n_candidates"),
+        selected=_whole(row, "selected_k"),
+        lists={
+            name.removesuffix(_TOPK): gold_ranks(gold, _split(cell))
+            for name, cell in row.items()
+            # of a query that no model has seen, an empty list says nothing
+            if name.endswith(_TOPK) and (cell or row.get("status", _SEEN) == _SEEN)
+        },
+        given={name: float(row[name]) for name in GIVEN if row.get(name)},
+    )
+
+
+def _split(cell: str) -> list[str]:
+    return cell.split("|") if cell else []
+
+
+def _truth(row: Row) -> bool | None:
+    cell = row["has_evidence_gold"]
+    if cell not in _TRUTH:
+        raise ValueError(f"has_evidence_gold holds {cell!r}, not 0 or 1.")
+    return _TRUTH[cell]
+
+
+def _number(row: Row, name: str) -> float | None:
+    cell = row.get(name)
+    return float(cell) if cell else None
+
+
+def _whole(row: Row, name: str) -> int | None:
+    cell = row.get(name)
+    return int(cell) if cell else None

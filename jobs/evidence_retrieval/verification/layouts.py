@@ -1,0 +1,478 @@
+"""Reads the two layouts of a stored summary: lists, and predictions by fold."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from jobs.evidence_retrieval.verification.definitions import (
+    MetricDefinitions,
+    Queries,
+    QueryRow,
+    Tries,
+)
+from jobs.evidence_retrieval.verification.figures import (
+    NotComputableError,
+    QueryScope,
+    SummaryFigure,
+    deployment_figure,
+    dynamic_k_figure,
+    gate_figure,
+    mean,
+    median,
+    ranking_figure,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredKey:
+    """One key of a stored summary; without `compute` nothing recomputes it."""
+
+    path: str
+    stored: object
+    compute: Callable[[MetricDefinitions], float | None] | None = None
+    tries: Tries = field(default_factory=dict)
+    meaning: str = ""
+    why: str = ""  #: it cannot be recomputed from the rows; empty: the key is unknown
+    is_count: bool = False  #: of queries or folds, beside the figures themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedSummary:
+    """A stored summary under one layout."""
+
+    held: tuple[StoredKey, ...]
+    failures: tuple[str, ...] = ()
+    """One sentence for each block that should be there, or contradicts itself."""
+
+
+def figure_key(
+    path: str, stored: object, figure: SummaryFigure | None, scope: QueryScope
+) -> StoredKey:
+    """What stands at *path*, as *figure* of a scope; None: an unknown key."""
+    if figure is None:
+        return StoredKey(path=path, stored=stored)
+    return StoredKey(
+        path=path,
+        stored=stored,
+        compute=partial(scope.value, figure),
+        tries=figure.tries,
+        meaning=figure.meaning,
+    )
+
+
+def count_key(path: str, stored: object, n: int, meaning: str) -> StoredKey:
+    """A count of queries or folds."""
+    return StoredKey(
+        path=path,
+        stored=stored,
+        compute=lambda _: n,
+        meaning=meaning,
+        is_count=True,
+    )
+
+
+Named: TypeAlias = Callable[[str], SummaryFigure | None]
+"""The figure that a name such as `ne_gate.auroc` stands for; None: none."""
+
+UNCHECKED: Mapping[str, str] = MappingProxyType(
+    {
+        "config": "it is a setting of the run, not a result",
+        "definitions": "it is a text",
+        "n_defined": "it counts what scoring saw",
+    }
+)
+"""Keys of a summary below which nothing is recomputed, and why."""
+
+_DRAWN = "it is drawn by resampling; only whether it holds its value is looked at"
+
+
+def uncheckable_numbers(path: str, value: object, why: str) -> Iterator[StoredKey]:
+    """The numbers at and below a key, which cannot be recomputed."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from uncheckable_numbers(f"{path}.{key}", below, why)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield StoredKey(path=path, stored=value, why=why)
+
+
+def intervals(block: object, named: Named, scope: QueryScope) -> Iterator[StoredKey]:
+    """The values that intervals are about, and their ends."""
+    for name, interval in items(block):
+        figure = named(name)
+        for key, value in items(interval):
+            path = f"intervals.{name}.{key}"
+            if key == "value" and figure is not None:
+                yield figure_key(path, value, figure, scope)
+            else:
+                yield from uncheckable_numbers(path, value, _DRAWN)
+
+
+def misplaced_intervals(
+    block: object, named: Named, scope: QueryScope, choices: MetricDefinitions
+) -> Iterator[str]:
+    """A sentence for each interval that does not hold the value it is about.
+
+    That is the one stored with it, which is verified by itself and may be of another
+    definition; the recomputed one where none is.
+    """
+    for name, interval in items(block):
+        ends = dict(items(interval))
+        lo, hi, value = ends.get("lo"), ends.get("hi"), ends.get("value")
+        if value is None:
+            value = _recomputed(named(name), scope, choices)
+        if lo is None or hi is None or value is None:
+            continue
+        if not lo <= value <= hi:
+            yield f"The interval of {name}, {lo} to {hi}, does not hold {value}."
+
+
+def _recomputed(
+    figure: SummaryFigure | None, scope: QueryScope, choices: MetricDefinitions
+) -> float | None:
+    try:
+        return None if figure is None else scope.value(figure, choices)
+    except NotComputableError:
+        return None
+
+
+def items(block: object) -> Iterator[tuple[str, Any]]:
+    """The keys of a block; nothing where it is none."""
+    return iter(block.items() if isinstance(block, Mapping) else ())
+
+
+LISTS = ("retriever", "reranked")
+"""The lists that such a summary speaks of, wherever the rows have them."""
+
+_DENOMINATORS: Mapping[str, Queries] = {
+    "positives_only": "positives",
+    "all_queries": "all",
+}
+_WORDS = ("eval_split", "eval_mode")
+
+
+def read_lists(
+    stored: Mapping[str, Any], scope: QueryScope, choices: MetricDefinitions
+) -> ParsedSummary:
+    """What *stored* holds, and what it lacks or contradicts by itself."""
+    listed = {name for query in scope.queries for name in query.lists}
+    held: list[StoredKey] = []
+    failures: list[str] = []
+    for key, value in stored.items():
+        if isinstance(value, Mapping) and key in {*LISTS, *listed}:
+            held += _list(key, value, scope)
+            failures += _lacking(key, value)
+        elif key == "intervals":
+            held += intervals(value, _list_figure, scope)
+        elif key in UNCHECKED:
+            held += uncheckable_numbers(key, value, UNCHECKED[key])
+        elif key not in _WORDS:
+            held.append(StoredKey(path=key, stored=value))
+    failures += [
+        f"The rows have {name} lists and the summary has no block {name}."
+        for name in LISTS
+        if name in listed and not stored.get(name)
+    ]
+    failures += misplaced_intervals(
+        stored.get("intervals"), _list_figure, scope, choices
+    )
+    return ParsedSummary(held=tuple(held), failures=tuple(failures))
+
+
+def _list_figure(name: str) -> SummaryFigure | None:
+    """The figure of `list.metric`."""
+    listed, _, key = name.rpartition(".")
+    return ranking_figure(key, listed)
+
+
+def _list(
+    name: str, block: Mapping[str, Any], scope: QueryScope
+) -> Iterator[StoredKey]:
+    if not set(_DENOMINATORS).intersection(block):
+        # a block of one denominator says itself which it is
+        skips = block.get("skip_no_positives", True)
+        yield from _figures(name, name, block, scope, "positives" if skips else "all")
+        return
+    for key, value in block.items():
+        path = f"{name}.{key}"
+        if key in _DENOMINATORS and isinstance(value, Mapping):
+            yield from _figures(name, path, value, scope, _DENOMINATORS[key])
+        else:
+            yield StoredKey(path=path, stored=value)
+
+
+def _lacking(name: str, block: Mapping[str, Any]) -> Iterator[str]:
+    there = set(_DENOMINATORS).intersection(block)
+    parts = {f"{name}.{key}": block.get(key) for key in _DENOMINATORS} if there else {}
+    for path, part in (parts or {name: block}).items():
+        figures = [key for key in part or () if ranking_figure(key, name) is not None]
+        if not figures:
+            yield f"The summary's block {path} is missing or holds no figure."
+
+
+def _figures(
+    name: str, path: str, block: Mapping[str, Any], scope: QueryScope, queries: Queries
+) -> Iterator[StoredKey]:
+    truths = [query.truth for query in scope.queries]
+    judged, positive = len(truths) - truths.count(None), truths.count(True)
+    counts = {
+        "queries_total": (judged, "judged queries"),
+        "queries_with_positives": (positive, "queries that have evidence"),
+        "queries_evaluated": (
+            positive if queries == "positives" else judged,
+            "queries that the means divide by",
+        ),
+    }
+    for key, value in block.items():
+        below = f"{path}.{key}"
+        if key in counts:
+            yield count_key(below, value, *counts[key])
+        elif key != "skip_no_positives":
+            figure = ranking_figure(key, name, queries=queries)
+            yield figure_key(below, value, figure, scope)
+
+
+Groups: TypeAlias = Mapping[str, Named]
+"""By the name of a group: the figure that a key in it stands for."""
+
+
+def _groups(ranking: str) -> Groups:
+    return {
+        "ne_gate": gate_figure,
+        "deployment": deployment_figure,
+        "evidence": partial(ranking_figure, listed=ranking),
+        "dynamic_k": dynamic_k_figure,
+    }
+
+
+_WITNESSES: Mapping[str, Callable[[QueryRow], bool]] = MappingProxyType(
+    {
+        "ne_gate": lambda query: query.p is not None,
+        "deployment": lambda query: (
+            query.tau_neg is not None and query.tau_pos is not None
+        ),
+        "evidence": lambda query: bool(query.lists or query.given),
+        "dynamic_k": lambda query: query.selected is not None,
+    }
+)
+"""What the rows must hold somewhere for a group to be due in a summary."""
+
+_TUNED = "it describes the queries that thresholds were chosen on, which are not here"
+
+
+class FoldScopes:
+    """The queries as a whole and by fold."""
+
+    def __init__(self, every: QueryScope) -> None:
+        """Split *every* query by its fold, in natural order of the folds' names."""
+        self.every = every
+        by_name: dict[str, list[QueryRow]] = {}
+        for query in every.queries:
+            by_name.setdefault(query.fold, []).append(query)
+        self.by_name = {
+            name: QueryScope(by_name[name]) for name in sorted(by_name, key=_natural)
+        }
+
+    def value(
+        self, figure: SummaryFigure, statistic: str, choices: MetricDefinitions
+    ) -> float | None:
+        """A statistic of a figure over the folds in which it is defined."""
+        if choices.over == "pooled" and statistic == "mean":
+            return self.every.value(figure, choices)
+        of_folds = [fold.value(figure, choices) for fold in self.by_name.values()]
+        # a threshold of inf says that there is none
+        there = [v for v in of_folds if v is not None and math.isfinite(v)]
+        return STATISTICS[statistic](there, choices)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts fold 2 before fold 10."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _std(values: list[float], choices: MetricDefinitions) -> float | None:
+    freedom = len(values) - choices.ddof
+    if freedom < 1:
+        return None
+    centre = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((v - centre) ** 2 for v in values) / freedom)
+
+
+STATISTICS: Mapping[str, Callable[[list[float], MetricDefinitions], float | None]] = (
+    MappingProxyType(
+        {
+            "mean": mean,
+            "std": _std,
+            "median": median,
+            "min": lambda values, _: min(values, default=None),
+            "max": lambda values, _: max(values, default=None),
+        }
+    )
+)
+
+
+def read_folds(
+    stored: Mapping[str, Any],
+    every: QueryScope,
+    choices: MetricDefinitions,
+    ranking: str,
+) -> ParsedSummary:
+    """What *stored* holds, and what it lacks or contradicts by itself.
+
+    Args:
+        stored: the summary.
+        every: all queries.
+        choices: by which the values of intervals are recomputed.
+        ranking: the list that its group `evidence` is about.
+    """
+    folds = FoldScopes(every)
+    groups = _groups(ranking)
+    named = partial(_fold_figure, groups)
+    held: list[StoredKey] = []
+    for key, value in stored.items():
+        match key, value:
+            case "n_folds", _:
+                n = len(folds.by_name)
+                held.append(count_key(key, value, n, "folds in the rows"))
+            case "fold_results", list():
+                for i, entry in enumerate(value):
+                    scope = _scope_of(i, entry, folds)
+                    held += _fold(f"{key}[{i}]", entry, scope, groups)
+            case "aggregated_metrics", Mapping():
+                held += _aggregated(key, value, folds, named)
+            case "intervals", _:
+                held += intervals(value, named, every)
+            case _ if key in UNCHECKED:
+                held += uncheckable_numbers(key, value, UNCHECKED[key])
+            case _:
+                held.append(StoredKey(path=key, stored=value))
+    lacking = _missing(stored, folds)
+    outside = misplaced_intervals(stored.get("intervals"), named, every, choices)
+    return ParsedSummary(held=tuple(held), failures=(*lacking, *outside))
+
+
+def _scope_of(i: int, entry: object, folds: FoldScopes) -> QueryScope | None:
+    """The queries of an entry: of the fold it names, or of the fold at its place."""
+    named = entry.get("fold", entry.get("fold_id")) if isinstance(entry, Mapping) else i
+    names = list(folds.by_name)
+    if named is not None and isinstance(entry, Mapping):
+        return folds.by_name.get(str(named))
+    return folds.by_name[names[i]] if i < len(names) else None
+
+
+def _fold(
+    path: str, entry: object, scope: QueryScope | None, groups: Groups
+) -> Iterator[StoredKey]:
+    for key, value in items(entry):
+        below = f"{path}.{key}"
+        if key in {"fold", "fold_id"}:
+            continue
+        if key == "threshold_selection":
+            yield from _selection(below, value, scope)
+        elif key == "test_metrics":
+            for group, figures in items(value):
+                named = groups.get(group)
+                yield from _group(f"{below}.{group}", figures, scope, named)
+        else:
+            yield StoredKey(path=below, stored=value)
+
+
+def _group(
+    path: str, figures: object, scope: QueryScope | None, named: Named | None
+) -> Iterator[StoredKey]:
+    if named is None:
+        yield StoredKey(path=path, stored=figures)
+        return
+    for key, value in items(figures):
+        below = f"{path}.{key}"
+        if scope is None:
+            yield StoredKey(path=below, stored=value, why="the rows have no such fold")
+        else:
+            yield figure_key(below, value, named(key), scope)
+
+
+def _selection(
+    path: str, block: object, scope: QueryScope | None
+) -> Iterator[StoredKey]:
+    """The thresholds stand in every row; what they reached was measured elsewhere."""
+    for key, value in items(block):
+        below = f"{path}.{key}"
+        if key in {"tau_neg", "tau_pos"} and scope is not None:
+            figure = SummaryFigure(
+                name=key,
+                compute=partial(_tau, key),
+                meaning="the threshold that the fold's rows were judged by",
+            )
+            yield figure_key(below, value, figure, scope)
+        else:
+            yield from uncheckable_numbers(below, value, _TUNED)
+
+
+def _tau(name: str, scope: QueryScope, choices: MetricDefinitions) -> float | None:
+    del choices
+    taus = {getattr(query, name) for query in scope.queries} - {None}
+    if len(taus) != 1:
+        raise NotComputableError(f"the rows of the fold hold {len(taus)} values of it")
+    (tau,) = taus
+    return float(tau)
+
+
+def _aggregated(
+    path: str, block: Mapping[str, Any], folds: FoldScopes, named: Named
+) -> Iterator[StoredKey]:
+    for name, statistics in block.items():
+        figure = named(name)
+        for key, value in items(statistics):
+            below = f"{path}.{name}.{key}"
+            if figure is None or key not in STATISTICS:
+                yield StoredKey(path=below, stored=value)
+                continue
+            tries = dict(figure.tries)
+            if key == "std":
+                tries["ddof"] = (1, 0)
+            if key == "mean":
+                tries["over"] = ("folds", "pooled")
+            yield StoredKey(
+                path=below,
+                stored=value,
+                compute=partial(folds.value, figure, key),
+                tries=tries,
+                meaning=f"{key} over the folds: {figure.meaning}",
+            )
+
+
+def _fold_figure(groups: Groups, name: str) -> SummaryFigure | None:
+    """The figure of `group.metric`."""
+    group, _, key = name.partition(".")
+    return groups[group](key) if group in groups else None
+
+
+def _missing(stored: Mapping[str, Any], folds: FoldScopes) -> Iterator[str]:
+    """The blocks that should be there, by what the rows hold."""
+    entries = stored.get("fold_results")
+    if not entries or not isinstance(entries, list):
+        yield "The summary has no block fold_results."
+        entries = []
+    if entries and len(entries) != len(folds.by_name):
+        yield (
+            f"The summary has results of {len(entries)} folds and the rows have "
+            f"{len(folds.by_name)}."
+        )
+    if not stored.get("aggregated_metrics"):
+        yield "The summary has no block aggregated_metrics."
+    due = [
+        group
+        for group, is_witness in _WITNESSES.items()
+        if any(map(is_witness, folds.every.queries))
+    ]
+    for i, entry in enumerate(entries):
+        there = dict(items(dict(items(entry)).get("test_metrics")))
+        for group in due:
+            if not there.get(group):
+                yield f"fold_results[{i}].test_metrics has no block {group}."

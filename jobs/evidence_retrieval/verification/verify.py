@@ -1,0 +1,245 @@
+"""Recomputes every number of a stored summary from rows, and compares.
+
+Nothing in this package imports numpy or `jobs.metrics`: what two independent readings
+agree on is more than what one of them says twice. Rows and summary go in as plain text
+and JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from jobs.evidence_retrieval.verification.definitions import (
+    SIFTLOG,
+    MetricDefinitions,
+    Row,
+    Tries,
+    read_queries,
+)
+from jobs.evidence_retrieval.verification.figures import NotComputableError, QueryScope
+from jobs.evidence_retrieval.verification.layouts import (
+    StoredKey,
+    read_folds,
+    read_lists,
+)
+
+Outcome: TypeAlias = Literal[
+    "equal", "other definition", "differs", "not computable", "unknown key"
+]
+COMPARED: tuple[Outcome, ...] = ("equal", "other definition", "differs")
+
+COLUMNS = (
+    "path",
+    "kind",
+    "stored",
+    "recomputed",
+    "difference",
+    "verdict",
+    "why",
+    "meaning",
+)
+"""Of `verification.csv`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredComparison:
+    """One key of a stored summary."""
+
+    path: str
+    kind: Literal["figure", "count"]  #: a count is one of queries or folds
+    stored: float | str | None  #: a text where it is no number
+    verdict: Outcome
+    recomputed: float | None = None
+    difference: float | None = None  #: recomputed less stored
+    why: str = ""  #: the choices that give the stored value, or why there is none
+    meaning: str = ""
+
+    @property
+    def cells(self) -> tuple[float | str | None, ...]:
+        """The row of `verification.csv`."""
+        return tuple(getattr(self, column) for column in COLUMNS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryVerification:
+    """All of them, in the order of the summary."""
+
+    comparisons: tuple[StoredComparison, ...]
+    contradictions: tuple[str, ...] = ()
+    """Blocks that should be there, and what is wrong without any recomputing."""
+
+    @property
+    def figures(self) -> tuple[StoredComparison, ...]:
+        """All but the counts of queries and folds."""
+        return tuple(c for c in self.comparisons if c.kind == "figure")
+
+    @property
+    def tally(self) -> Mapping[str, int]:
+        """How many figures had each verdict."""
+        return Counter(c.verdict for c in self.figures)
+
+    @property
+    def compared(self) -> int:
+        """How many figures were recomputed."""
+        return sum(self.tally.get(verdict, 0) for verdict in COMPARED)
+
+    @property
+    def largest_difference(self) -> float | None:
+        """Among the figures that are equal; None where none is."""
+        equal = (c for c in self.figures if c.verdict == "equal")
+        return max((abs(c.difference or 0.0) for c in equal), default=None)
+
+    @property
+    def summary(self) -> str:
+        """One line for a terminal."""
+        tally = self.tally
+        told = [f"{tally[v]} {v}" for v in get_args(Outcome) if v in tally]
+        line = ", ".join([f"{self.compared} numbers compared", *told])
+        largest = self.largest_difference
+        return line if largest is None else f"{line}; largest difference {largest!r}"
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """One sentence for each reason not to trust the summary; none: verified.
+
+        A file of which nothing could be compared has not been verified.
+        """
+        return (*self._nothing(), *self.contradictions, *self._differing())
+
+    def _nothing(self) -> Iterator[str]:
+        is_number = (
+            c.verdict in COMPARED and c.stored is not None for c in self.figures
+        )
+        if not any(is_number):
+            yield (
+                "No number of the stored summary could be compared: none of its keys "
+                "is known, or the rows do not hold what they are made of."
+            )
+
+    def _differing(self) -> Iterator[str]:
+        wrong = [c for c in self.comparisons if c.verdict == "differs"]
+        if wrong:
+            first, others = wrong[0], len(wrong) - 1
+            yield (
+                f"{first.path} is stored as {first.stored}, but the rows come to "
+                f"{first.recomputed}; {others:,} more differ (see verification.csv)."
+            )
+
+
+TOLERANCE = 1e-9
+
+Stored: TypeAlias = float | str | None
+"""A stored value: a number, undefined, or a text that is neither."""
+
+
+def verify(
+    rows: Iterable[Row],
+    stored: Mapping[str, Any],
+    *,
+    choices: MetricDefinitions = SIFTLOG,
+    ranking: str = "reranked",
+    probability: str | None = None,
+    tolerance: float = TOLERANCE,
+) -> SummaryVerification:
+    """Recompute from per-query rows every number that a stored summary holds.
+
+    Args:
+        rows: of a file with ranking lists, or with predictions, or with the columns
+            of both, in file order.
+        stored: the summary, as `json.loads` gives it.
+        choices: the definitions to read it by.
+        ranking: the list that evidence figures are about, in the columns
+            `<ranking>_topk`.
+        probability: the column of the probability, where it is not the usual one.
+        tolerance: the largest difference that is still equal.
+
+    Raises:
+        ValueError: a cell of the rows that should be a number is none.
+    """
+    scope = QueryScope(read_queries(rows, probability))
+    if "fold_results" in stored or "aggregated_metrics" in stored:
+        reading = read_folds(stored, scope, choices, ranking)
+    else:
+        reading = read_lists(stored, scope, choices)
+    return SummaryVerification(
+        comparisons=tuple(_compare(held, choices, tolerance) for held in reading.held),
+        contradictions=reading.failures,
+    )
+
+
+def _compare(
+    held: StoredKey, choices: MetricDefinitions, tolerance: float
+) -> StoredComparison:
+    stored = _number(held.stored)
+    bare = StoredComparison(
+        path=held.path,
+        kind="count" if held.is_count else "figure",
+        stored=stored,
+        verdict="not computable" if held.why else "unknown key",
+        why=held.why,
+        meaning=held.meaning,
+    )
+    if held.compute is None:
+        return bare
+    try:
+        value = _defined(held.compute(choices))
+    except NotComputableError as error:
+        return replace(bare, verdict="not computable", why=str(error))
+    known = replace(bare, recomputed=value, difference=_difference(stored, value))
+    if _agree(stored, value, tolerance):
+        return replace(known, verdict="equal")
+    why = _definition_of(stored, held.compute, held.tries, choices, tolerance)
+    if why is not None:
+        return replace(known, verdict="other definition", why=why)
+    return replace(known, verdict="differs")
+
+
+def _definition_of(
+    stored: Stored,
+    compute: Callable[[MetricDefinitions], float | None],
+    tries: Tries,
+    choices: MetricDefinitions,
+    tolerance: float,
+) -> str | None:
+    """The other choices that make the stored number; None: none that are known."""
+    for other, named in choices.alternatives(tries):
+        try:
+            value = _defined(compute(other))
+        except NotComputableError:
+            continue
+        if _agree(stored, value, tolerance):
+            return named
+    return None
+
+
+def _number(stored: object) -> Stored:
+    """A stored value as a number, None where it is undefined, or the text it is."""
+    if stored is None:
+        return None
+    try:
+        return _defined(float(str(stored)))
+    except ValueError:
+        return str(stored)
+
+
+def _defined(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+def _agree(stored: Stored, value: float | None, tolerance: float) -> bool:
+    """Whether two numbers are one; null is how JSON writes a threshold of inf."""
+    if isinstance(stored, str):
+        return False
+    if stored is None or value is None:
+        return stored is value or value == math.inf
+    return stored == value or abs(value - stored) <= tolerance
+
+
+def _difference(stored: Stored, value: float | None) -> float | None:
+    if value is None or stored is None or isinstance(stored, str):
+        return None
+    return 0.0 if stored == value else value - stored

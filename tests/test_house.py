@@ -51,7 +51,7 @@ def _invoke(*words: str) -> str:
         "import runner.scorecard, runner.scorecard, jobs.cli.report",
         "import jobs.paper_investigation.figures",
         "import jobs.evidence_retrieval.job, jobs.evidence_retrieval.score",
-        "import jobs.screening.job, jobs.screening.scoring.scorecard",
+        "import jobs.screening.job, jobs.screening.score",
         "import store, store.read.tasks",
         (
             "import click\n"

@@ -1,24 +1,136 @@
-"""`siftlog prepare review-benchmark coverage`: what of the truth the database lacks."""
+"""Measures which truth papers a database has, whichever model searches it.
+
+No agent can find what is not there. `siftlog prepare review-benchmark coverage` prints
+the result. Each truth paper is looked up by PMID, then DOI, then title, by the rule
+`whole-list` on the papers in the order of their ids.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 from jobs.inputs.rows import InputFindings
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.inputs.load import chosen
-from jobs.review_benchmark.inputs.truth import read_truth
-from jobs.review_benchmark.measuring.coverage import Counts, Covered, counts, covered
-from jobs.review_benchmark.settings import Settings
+from jobs.metrics.columns import ratio
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.database.papers import NORMAL, DatabasePaper
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import ReviewDataset, chosen
+from jobs.review_benchmark.lookup import (
+    JUNK_FROM,
+    MARGIN,
+    DatabaseLookup,
+    DatabasePool,
+    NearestTitle,
+    TitleBlock,
+    look_up,
+    nearest_titles,
+)
+from jobs.review_benchmark.matching import (
+    METHODS,
+    LookupKeys,
+    MatchingRules,
+    Method,
+    find_records,
+    lookup_keys,
+    whole_list,
+)
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import read_truth
 from jobs.text import TextColumn, one_line, plural, text_table
-from runner.errors import UsageError
+from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperInDatabase:
+    """A truth paper that the database has."""
+
+    paper: DatabasePaper
+    method: Method
+    ratio: float  #: of the titles; 1.0 for identifiers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperCoverage:
+    """A truth paper, and what the database has of it."""
+
+    review: str
+    truth: TruthPaper
+    present: PaperInDatabase | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageCounts:
+    """How many truth papers a database has."""
+
+    truth: int
+    pmid: int
+    doi: int
+    title: int
+
+    @property
+    def found(self) -> int:
+        """Those that are present, by whatever key."""
+        return self.pmid + self.doi + self.title
+
+    @property
+    def share(self) -> float | None:
+        """Those that are present, of all; None where there are none."""
+        return ratio(self.found, self.truth)
+
+
+def count_coverage(papers: Sequence[PaperCoverage]) -> CoverageCounts:
+    """Count papers by what they were found by."""
+    methods = [each.present.method for each in papers if each.present is not None]
+    by = {key: methods.count(method) for key, method in METHODS.items()}
+    return CoverageCounts(truth=len(papers), **by)
+
+
+def measure_coverage(
+    reviews: Sequence[Review],
+    database: PaperDatabase,
+    *,
+    keys: Collection[str],
+    cutoff: float,
+    autojunk: bool,
+) -> tuple[PaperCoverage, ...]:
+    """Look the truth papers of reviews up, in the order of reviews and of their files.
+
+    Args:
+        reviews: whose papers.
+        database: where they should be.
+        keys: those of `METHODS` that count.
+        cutoff: least ratio of titles, inclusive.
+        autojunk: as for `matching.ratio.ratio`.
+    """
+    papers = [(review.id, truth) for review in reviews for truth in review.studies]
+    sought = [_only(lookup_keys(truth, NORMAL), keys) for _, truth in papers]
+    lookups = look_up(sought, database, cutoff=cutoff, autojunk=autojunk)
+    found = []
+    for (review, truth), each, lookup in zip(papers, sought, lookups, strict=True):
+        records = find_records(each, DatabasePool(order={}, lookup=lookup))
+        hit = next(iter(whole_list(records)), None)
+        # without an agent, a paper's place is its id
+        paper = None if hit is None else database.paper(hit.place)
+        present = (
+            None
+            if hit is None or paper is None
+            else PaperInDatabase(paper=paper, method=hit.method, ratio=hit.confidence)
+        )
+        found.append(PaperCoverage(review=review, truth=truth, present=present))
+    return tuple(found)
+
+
+def _only(sought: LookupKeys, keys: Collection[str]) -> LookupKeys:
+    """What is looked up by some keys alone."""
+    return replace(sought, **{key: "" for key in METHODS if key not in keys})
+
 
 COLUMNS = (
     *("review", "ref_id", "pmid", "doi", "title"),
@@ -31,24 +143,24 @@ SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class CoverageReport:
     """The result, for people and for programs."""
 
     content_hash: str
     n_papers: int  #: in the database
-    papers: tuple[Covered, ...]  #: by review
+    papers: tuple[PaperCoverage, ...]  #: by review
     findings: tuple[Finding, ...]
 
     @property
-    def total(self) -> Counts:
+    def total(self) -> CoverageCounts:
         """Over all reviews."""
-        return counts(self.papers)
+        return count_coverage(self.papers)
 
     @property
-    def reviews(self) -> dict[str, Counts]:
+    def reviews(self) -> dict[str, CoverageCounts]:
         """By review."""
         by_review = groupby(self.papers, key=lambda each: each.review)
-        return {review: counts(tuple(papers)) for review, papers in by_review}
+        return {review: count_coverage(tuple(papers)) for review, papers in by_review}
 
     @property
     def share(self) -> float | None:
@@ -80,7 +192,7 @@ class Coverage:
         return "\n".join(_lines(self))
 
 
-def coverage(settings: Settings) -> Coverage:
+def coverage(settings: ReviewBenchmarkSettings) -> CoverageReport:
     """Look up the truth papers that the settings name.
 
     Raises:
@@ -93,11 +205,11 @@ def coverage(settings: Settings) -> Coverage:
         raise UsageError(f"Coverage needs {missing}.")
     noticed = InputFindings()
     reviews = chosen(read_truth(settings.truth, noticed), settings)
-    with closing(Database(settings.database)) as database:
-        return Coverage(
+    with closing(PaperDatabase(settings.database)) as database:
+        return CoverageReport(
             content_hash=database.content_hash,
             n_papers=len(database),
-            papers=covered(
+            papers=measure_coverage(
                 reviews,
                 database,
                 keys=settings.keys,
@@ -108,12 +220,12 @@ def coverage(settings: Settings) -> Coverage:
         )
 
 
-def _counts(n: Counts) -> dict[str, Any]:
+def _counts(n: CoverageCounts) -> dict[str, Any]:
     by = {"pmid": n.pmid, "doi": n.doi, "title": n.title}
     return {"truth": n.truth, "found": n.found, "share": n.share, **by}
 
 
-def _row(each: Covered) -> dict[str, Any]:
+def _row(each: PaperCoverage) -> dict[str, Any]:
     truth, present = each.truth, each.present
     return {
         "review": each.review,
@@ -128,7 +240,7 @@ def _row(each: Covered) -> dict[str, Any]:
     }
 
 
-def _lines(found: Coverage) -> Iterator[str]:
+def _lines(found: CoverageReport) -> Iterator[str]:
     rows = [*found.reviews.items(), ("all", found.total)]
     yield from text_table(
         [
@@ -157,3 +269,131 @@ def _lines(found: Coverage) -> Iterator[str]:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
+
+
+LONGEST = 1 << 31
+"""No title has so many characters."""
+
+AT_ONCE = 8192
+"""Titles that are held against all missing studies at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewStock:
+    """A review's studies in the database; one entry for each of them."""
+
+    wanted: tuple[LookupKeys, ...]
+    lookups: tuple[DatabaseLookup, ...]
+    otherwise: tuple[DatabaseLookup, ...] | None
+    """Under the other value of `autojunk`; None: it makes no difference."""
+    nearest: Mapping[int, NearestTitle]  #: by study; of those that are not there
+    _database: PaperDatabase
+    _records: dict[int, AgentRecord] = field(default_factory=dict, repr=False)
+
+    def record(self, number: int) -> AgentRecord:
+        """A paper of the database, read once."""
+        known = self._records.get(number)
+        if known is None:
+            known = self._records[number] = self._read(number)
+        return known
+
+    def _read(self, number: int) -> AgentRecord:
+        paper = self._database.paper(number)
+        if paper is None:
+            raise LookupError(f"The database has no paper {number}.")
+        return AgentRecord(
+            document=str(number),
+            pmid=paper.pmid,
+            doi=paper.doi,
+            title=paper.title,
+            year=paper.year,
+            other_titles=tuple(
+                title
+                for title in self._database.titles_of(number)
+                if title != NORMAL.title(paper.title)
+            ),
+        )
+
+
+def review_stocks(
+    dataset: ReviewDataset, reviews: Sequence[Review]
+) -> Mapping[str, ReviewStock]:
+    """Look the studies of some reviews up, all of them in one go, by review."""
+    rules, database = dataset.settings.rules, dataset.database
+    if database is None:
+        raise DatasetError("There is no paper database (name one with --database).")
+    sought = [
+        lookup_keys(paper, rules.normal)
+        for review in reviews
+        for paper in review.studies
+    ]
+    found = look_up(
+        sought, database, cutoff=rules.title_cutoff, autojunk=rules.autojunk
+    )
+    other = _otherwise(sought, found, database, rules)
+    near = _nearest(sought, found, database, rules)
+    made, start = {}, 0
+    for review in reviews:
+        end = start + len(review.studies)
+        own = slice(start, end)
+        made[review.id] = ReviewStock(
+            wanted=tuple(sought[own]),
+            lookups=tuple(found[own]),
+            otherwise=None if other[own] == list(found[own]) else tuple(other[own]),
+            nearest={
+                place: each for place, each in enumerate(near[own]) if each is not None
+            },
+            _database=database,
+        )
+        start = end
+    return made
+
+
+def _otherwise(
+    sought: Sequence[LookupKeys],
+    found: Sequence[DatabaseLookup],
+    database: PaperDatabase,
+    rules: MatchingRules,
+) -> list[DatabaseLookup]:
+    """The same under the other value of `autojunk`, of titles that it may concern."""
+    longest = (2.0 - rules.title_cutoff) / rules.title_cutoff
+    concerned = [
+        at
+        for at, each in enumerate(sought)
+        # a title so much longer than this one is the longest that can be alike
+        if len(each.title) * longest + MARGIN >= JUNK_FROM
+    ]
+    again = look_up(
+        [sought[at] for at in concerned],
+        database,
+        cutoff=rules.title_cutoff,
+        autojunk=not rules.autojunk,
+    )
+    other = list(found)
+    for at, each in zip(concerned, again, strict=True):
+        other[at] = each
+    return other
+
+
+def _nearest(
+    sought: Sequence[LookupKeys],
+    found: Sequence[DatabaseLookup],
+    database: PaperDatabase,
+    rules: MatchingRules,
+) -> Sequence[NearestTitle | None]:
+    missing = [at for at, own in enumerate(found) if own == DatabaseLookup()]
+    likest = nearest_titles(
+        [sought[at].title for at in missing],
+        _titles(database) if missing else (),
+        autojunk=rules.autojunk,
+    )
+    near: list[NearestTitle | None] = [None] * len(sought)
+    for at, each in zip(missing, likest, strict=True):
+        near[at] = each
+    return near
+
+
+def _titles(database: PaperDatabase) -> Iterator[TitleBlock]:
+    """All titles of the database, with their papers, in blocks."""
+    for rows in database.titles_within(0, LONGEST, AT_ONCE):
+        yield [(str(number), title) for number, title in rows]

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.review_benchmark import reading
-from jobs.review_benchmark.asking import lexical, plan
-from jobs.review_benchmark.asking import request as asking
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.extracting import load as extracted
-from jobs.review_benchmark.extracting.asking import lexical as extracting_lexical
-from jobs.review_benchmark.extracting.asking import plan as extracting_plan
-from jobs.review_benchmark.extracting.asking import request as extracting_asking
-from jobs.review_benchmark.extracting.extract import Extract
-from jobs.review_benchmark.inputs import load
+from jobs.review_benchmark import baseline, inputs, parsing, plan
+from jobs.review_benchmark import requests as asking
+from jobs.review_benchmark.extraction import baseline as extracting_lexical
+from jobs.review_benchmark.extraction import plan as extracting_asking
+from jobs.review_benchmark.extraction import plan as extracting_plan
+from jobs.review_benchmark.extraction import review_text as extracted
+from jobs.review_benchmark.extraction.review_text import ExtractionInputs
+from jobs.review_benchmark.inputs import ReviewDataset
 from jobs.review_benchmark.outline import OUTLINE
-from jobs.review_benchmark.settings import Settings as JobSettings
-from jobs.review_benchmark.wording import WORDING
+from jobs.review_benchmark.prompts import WORDING
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings as JobSettings
 from runner.errors import UsageError
 from runner.job import (
     Answer,
@@ -48,7 +46,7 @@ class ReviewBenchmark(Job):
     name = "review-benchmark"
     version = OUTLINE.version
     Settings = JobSettings
-    stages = reading.STAGES
+    stages = parsing.STAGES
     prompts = WORDING
     prepare_runs = ("extract",)
     implied: Mapping[str, tuple[str, str]] = {
@@ -63,7 +61,7 @@ class ReviewBenchmark(Job):
         str, Callable[[JobSettings], Prepared | PreparedFromFiles | PreparedFolder]
     ]:
         """What `siftlog prepare review-benchmark` builds and checks."""
-        from jobs.review_benchmark.preparing import (  # noqa: PLC0415 - see above
+        from jobs.review_benchmark.prepare import (  # noqa: PLC0415 - see above
             SUBCOMMANDS,
         )
 
@@ -71,53 +69,53 @@ class ReviewBenchmark(Job):
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
-        return load.with_sample(settings)
+        return inputs.with_sample(settings)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
         if settings.extract is None:
-            load.require(settings)
+            inputs.require(settings)
 
-    def load(self, settings: JobSettings) -> Dataset | Extract:
+    def load(self, settings: JobSettings) -> ReviewDataset | ExtractionInputs:
         """Read and validate all inputs."""
         if settings.extract is not None:
             return extracted.load(settings)
-        return load.load(settings)
+        return inputs.load(settings)
 
-    def admit(self, dataset: Dataset | Extract) -> None:
+    def admit(self, dataset: ReviewDataset | ExtractionInputs) -> None:
         """Refuse to search by a review's title alone, unless that is asked for."""
-        if isinstance(dataset, Dataset):
-            load.admit(dataset)
+        if isinstance(dataset, ReviewDataset):
+            inputs.admit(dataset)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""
         if settings.extract is not None:
             return extracted.inputs(settings)
-        return load.inputs(settings)
+        return inputs.inputs(settings)
 
-    def plan(self, dataset: Dataset | Extract) -> Iterator[TaskSpec]:
+    def plan(self, dataset: ReviewDataset | ExtractionInputs) -> Iterator[TaskSpec]:
         """Search plans and what vectors are compared with, or parts of a review."""
-        if isinstance(dataset, Extract):
+        if isinstance(dataset, ExtractionInputs):
             return extracting_plan.plan(dataset)
         return plan.plan(dataset)
 
-    def reaches(self, dataset: Dataset | Extract) -> frozenset[str]:
+    def reaches(self, dataset: ReviewDataset | ExtractionInputs) -> frozenset[str]:
         """The stages that the data and the settings ask for."""
-        if isinstance(dataset, Extract):
+        if isinstance(dataset, ExtractionInputs):
             return extracting_plan.reaches(dataset)
-        return plan.wanted(dataset)
+        return plan.planned_stages(dataset)
 
-    def request(self, dataset: Dataset | Extract, task: Task) -> Request:
+    def request(self, dataset: ReviewDataset | ExtractionInputs, task: Task) -> Request:
         """The request of a task."""
-        if isinstance(dataset, Extract):
+        if isinstance(dataset, ExtractionInputs):
             return extracting_asking.request(dataset, task)
         return asking.request(dataset, task)
 
     def follow_up(
-        self, dataset: Dataset | Extract, group: tuple[Answer, ...]
+        self, dataset: ReviewDataset | ExtractionInputs, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The candidates of a search plan, their conclusion, what compares it."""
-        if isinstance(dataset, Extract):
+        if isinstance(dataset, ExtractionInputs):
             return extracting_plan.follow_up(dataset, group)
         return plan.follow_up(dataset, group)
 
@@ -125,23 +123,25 @@ class ReviewBenchmark(Job):
         """The offline answer of baseline/lexical."""
         if isinstance(request, ChatRequest) and extracting_lexical.is_asked(request):
             return extracting_lexical.baseline(request)
-        return lexical.baseline(request)
+        return baseline.baseline(request)
 
-    def score(self, dataset: Dataset | Extract, answers: Answers) -> Scorecard:
+    def score(
+        self, dataset: ReviewDataset | ExtractionInputs, answers: Answers
+    ) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        if isinstance(dataset, Extract):
-            from jobs.review_benchmark.extracting.result.scorecard import (  # noqa: PLC0415 - see above
+        if isinstance(dataset, ExtractionInputs):
+            from jobs.review_benchmark.extraction.score import (  # noqa: PLC0415 - see above
                 score as score_extraction,
             )
 
             return score_extraction(dataset, answers)
-        from jobs.review_benchmark.scoring import score  # noqa: PLC0415 - see above
+        from jobs.review_benchmark.score import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
 
     def explain(
         self,
-        dataset: Dataset | Extract,
+        dataset: ReviewDataset | ExtractionInputs,
         answers: Answers | None,
         items: tuple[str, ...],
     ) -> str:
@@ -150,7 +150,7 @@ class ReviewBenchmark(Job):
         Raises:
             UsageError: an item names nothing, or the run reads a review's own text.
         """
-        if isinstance(dataset, Extract):
+        if isinstance(dataset, ExtractionInputs):
             raise UsageError(
                 "explain is about runs that search papers; what was read from a "
                 "review's text, with its quotes and pages, stands in extraction_<id>"
@@ -163,9 +163,7 @@ class ReviewBenchmark(Job):
     @property
     def importer(self) -> Importer:
         """Reads results that agents made elsewhere."""
-        from jobs.review_benchmark.importing.results import (  # noqa: PLC0415 - see above
-            importer,
-        )
+        from jobs.review_benchmark.importer import importer  # noqa: PLC0415 - see above
 
         return importer
 

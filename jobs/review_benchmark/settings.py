@@ -7,10 +7,13 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from jobs.review_benchmark.database.formats.form import Form
-from jobs.review_benchmark.matching.match import Rules
-from jobs.review_benchmark.matching.normal import Normal, Punctuation
-from jobs.review_benchmark.matching.rules import Matching
+from jobs.review_benchmark.database.papers import PaperFormat
+from jobs.review_benchmark.matching import (
+    Matching,
+    MatchingRules,
+    Normaliser,
+    Punctuation,
+)
 
 Scale: TypeAlias = Literal["1-5", "0-1"]
 Precision: TypeAlias = Literal["rows", "gt_over_included"]
@@ -36,7 +39,7 @@ ENDS: dict[Scale, tuple[float, float]] = {"1-5": (1.0, 5.0), "0-1": (0.0, 1.0)}
 _THRESHOLDS: dict[Scale, float] = {"1-5": 3.0, "0-1": 0.5}
 
 
-class Settings(BaseModel):
+class ReviewBenchmarkSettings(BaseModel):
     """Settings of review-benchmark."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,7 +57,7 @@ class Settings(BaseModel):
     review: tuple[str, ...] = Field((), description="only these reviews")
     limit: int = Field(0, ge=0, description="size of a sample of the reviews; 0: all")
 
-    format: Form | None = Field(
+    format: PaperFormat | None = Field(
         None, description="prepare import: of all files; none: by their names' ends"
     )
     map: tuple[str, ...] = Field(
@@ -178,14 +181,14 @@ class Settings(BaseModel):
         return _THRESHOLDS[self.scale] if self.threshold is None else self.threshold
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> MatchingRules:
         """How papers are matched."""
-        return Rules(
+        return MatchingRules(
             matching=self.matching,
             title_cutoff=self.title_cutoff,
             autojunk=self.autojunk,
             unique_claims=self.unique_claims,
-            normal=Normal(punctuation=self.punctuation, strip_dx=self.strip_dx),
+            normal=Normaliser(punctuation=self.punctuation, strip_dx=self.strip_dx),
         )
 
     def includes(self, score: float | None) -> bool:

@@ -1,148 +1,330 @@
-"""What is known before any draw: reviews, papers, who cites whom, known exclusions.
+"""Reads a corpus for `prepare` and `explain` from three tables or labelled records.
 
-Ids are text everywhere: leading zeros count, and order is that of text.
+Labelled records are one table per review, whose id is the file's name. Records with
+label 1 are what the review cites, those with 0 are true exclusions. A paper may occur
+in several files; its first text with an abstract counts. `--map OLD=NEW` renames the
+columns of input files.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
+from jobs.inputs.column_map import column_map
+from jobs.inputs.files import csv_columns, read_csv
+from jobs.inputs.rows import InputFindings, InputRow
+from jobs.screening.data import (
+    ArticleText,
+    Citations,
+    Corpus,
+    Criteria,
+    Exclusion,
+    review_place,
+)
+from jobs.screening.input_tables import (
+    CITATION_COLUMNS,
+    EXCLUSION_COLUMNS,
+    TEXT_COLUMNS,
+    CitationCollector,
+    id_of,
+    read_citations,
+    read_criteria,
+    read_exclusions,
+    read_id,
+    read_texts,
+    text_in,
+)
+from jobs.screening.reason_codes import coded, read_reason_map
+from jobs.screening.settings import ScreeningSettings
+from runner.errors import DatasetError, UsageError
 
-from runner.scorecard import Finding
-
-Ids: TypeAlias = tuple[str, ...]
-Places: TypeAlias = npt.NDArray[np.int64]
-Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
-
-
-def place_in(ids: Ids, wanted: str) -> int | None:
-    """The place of an id among ascending ones; None where it is not among them."""
-    place = bisect_left(ids, wanted)
-    return place if ids[place : place + 1] == (wanted,) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """What can be read of a review or a paper."""
-
-    title: str = ""
-    abstract: str = ""  #: blank: missing
-    year: int | None = None
-
-    @property
-    def has_abstract(self) -> bool:
-        """Whether there is an abstract; blanks are none."""
-        return bool(self.abstract.strip())
-
-
-_NO_TEXT = Text()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exclusion:
-    """A paper that a review has looked at and not included, or not yet."""
-
-    review: str
-    paper: str
-    status: Status = "excluded"
-    reason: str = ""
-    reason_code: str = ""  #: as the file says; empty: coded from the reason
-    study: str = ""
+RECORD_ALIASES = {"pubmedID": "pmid"}
+LABELS = ("label_included", "label_abstract_screening")
+RECORD_COLUMNS = ("pmid", *TEXT_COLUMNS, *LABELS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Criteria:
-    """What a review asks for; what a model is told."""
+class LabelledRecords:
+    """What the files of labelled records say."""
 
-    question: str = ""
-    pico: Mapping[str, str] = field(default_factory=dict)
-    inclusion: Ids = ()
-    exclusion: Ids = ()
-    headings: Mapping[str, str] = field(default_factory=dict)
-    """Further criteria by heading."""
+    reviews: Mapping[str, ArticleText]
+    """By id, which where it is more than a number is all there is of a title."""
+    papers: Mapping[str, ArticleText]
+    citations: Citations
+    exclusions: tuple[Exclusion, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is asked for."""
-        return not (
-            self.question
-            or self.pico
-            or self.inclusion
-            or self.exclusion
-            or self.headings
+
+def read_records(
+    paths: Sequence[Path],
+    positive: str,
+    noticed: InputFindings,
+    renamed: Mapping[str, str],
+) -> LabelledRecords:
+    """The records of all files.
+
+    Args:
+        paths: one a review; their order is of no consequence.
+        positive: the label that counts as included.
+        noticed: learns of papers labelled both ways.
+        renamed: columns of the files by the names used here.
+
+    Raises:
+        DatasetError: a file is off, or its name is no id or another's too; names file
+            and row.
+    """
+    edges = CitationCollector()
+    papers: dict[str, ArticleText] = {}
+    excluded: list[Exclusion] = []
+    reviews: dict[str, ArticleText] = {}
+    other = LABELS[1 - LABELS.index(positive)]
+    for review, path in sorted((_review(path), path) for path in paths):
+        if review in reviews:
+            raise DatasetError(
+                f"{path}: another file is called {review} too, and a file's name is "
+                "the review's id (rename one)."
+            )
+        reviews[review] = ArticleText(title="" if review.isdigit() else review)
+        seen: dict[str, int] = {}
+        rows = read_csv(
+            path,
+            ("pmid", positive),
+            (other, *TEXT_COLUMNS),
+            noticed=noticed,
+            aliases=RECORD_ALIASES,
+            renamed=renamed,
+            unit="row",
+        )
+        for row in rows:
+            paper, label = read_id(row, "pmid"), row.label(positive)
+            _note_order(row, noticed)
+            if seen.setdefault(paper, label) != label:
+                noticed.add(
+                    "included_and_excluded",
+                    "warn",
+                    path.name,
+                    "A review both includes and excludes a paper; it stays included.",
+                    example=f"row {row.line}",
+                )
+            seen[paper] = max(seen[paper], label)
+            text = text_in(row)
+            if paper not in papers or not papers[paper].has_abstract:
+                papers[paper] = text
+            if label:
+                edges.add(review, paper)
+        excluded += (
+            Exclusion(review=review, paper=paper)
+            for paper, label in seen.items()
+            if not label
+        )
+    return LabelledRecords(
+        reviews=reviews,
+        papers=papers,
+        citations=edges.citations(),
+        exclusions=tuple(sorted(excluded, key=lambda each: (each.review, each.paper))),
+    )
+
+
+def _review(path: Path) -> str:
+    """The id of the review that a file is about."""
+    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    try:
+        review = id_of(name)
+    except ValueError as error:
+        raise DatasetError(
+            f"--records: the name of a file, the review's id, {error}."
+        ) from error
+    if not review:
+        raise DatasetError(
+            f"{path}: the file's name is the review's id, and it is empty (rename it)."
+        )
+    return review
+
+
+def _note_order(row: InputRow, noticed: InputFindings) -> None:
+    """A record may be included in the end though its abstract was screened out."""
+    labels = [row.label(name) for name in LABELS if row.has(name)]
+    if labels == [1, 0]:
+        noticed.add(
+            "included_after_exclusion",
+            "info",
+            row.file,
+            "Records are included in the end though their abstract was excluded.",
+            example=f"row {row.line}",
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Citations:
-    """Who cites whom: each edge once, as places in two sorted lists of ids."""
-
-    reviews: Ids  #: that cite anything, ascending as text
-    papers: Ids  #: that are cited, ascending as text
-    review: Places  #: (E,) place in reviews, ascending
-    paper: Places  #: (E,) place in papers, ascending within a review
-    rows: int  #: rows with both ids, duplicates counted
-
-    def has(self, review: str, paper: str) -> bool:
-        """Whether a review cites a paper."""
-        row, column = place_in(self.reviews, review), place_in(self.papers, paper)
-        if row is None or column is None:
-            return False
-        begin, end = np.searchsorted(self.review, (row, row + 1))
-        own = self.paper[begin:end]
-        at = int(np.searchsorted(own, column))
-        return at < len(own) and int(own[at]) == column
+FIELDS = tuple(dict.fromkeys((*RECORD_COLUMNS, *CITATION_COLUMNS, *EXCLUSION_COLUMNS)))
+"""What a column may be renamed to; the tables of texts have no others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """All inputs of `prepare` and `explain`, validated."""
-
-    reviews: Mapping[str, Text]  #: rows of the review table, by id
-    papers: Mapping[str, Text]
-    """Rows of the paper table, by id; they alone say who has an abstract."""
-    further: Mapping[str, Text] = field(default_factory=dict)
-    """Texts that the list of exclusions brings, by paper."""
-    citations: Citations
-    exclusions: tuple[Exclusion, ...] = ()  #: one a review and paper, ascending
-    criteria: Mapping[str, Criteria] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
-
-    def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
-        """What each review has excluded or not decided, by paper."""
-        found: dict[str, dict[str, Exclusion]] = {}
-        for each in self.exclusions:
-            found.setdefault(each.review, {})[each.paper] = each
-        return found
-
-    def text(self, paper: str) -> Text:
-        """A paper's text: the table's, and where that has no abstract the other."""
-        own = self.papers.get(paper, _NO_TEXT)
-        return own if own.has_abstract else self.further.get(paper, own)
-
-
-def true_exclusions(
-    corpus: Corpus, cited: Iterable[str], known: Mapping[str, Exclusion]
-) -> list[str]:
-    """Papers that a review looked at and excluded, with an abstract, ascending.
+def renamed_columns(pairs: Sequence[str], paths: Iterable[Path]) -> dict[str, str]:
+    """The fields by the columns that hold them.
 
     Args:
-        corpus: texts.
-        cited: what the review cites: it stays included whatever else is said.
-        known: what the review has excluded or not decided, by paper.
+        pairs: as typed, each OLD=NEW; the reverse order is understood too.
+        paths: the files, of which one at least must have each column.
+
+    Raises:
+        UsageError: a pair is none, or there is no such field or column.
+        DatasetError: a file is not to be read.
     """
-    taken = set(cited)
-    return [
-        paper
-        for paper, found in sorted(known.items())
-        if found.status == "excluded"
-        and paper not in taken
-        and corpus.text(paper).has_abstract
-    ]
+    if not pairs:
+        return {}
+    columns = [name for path in paths for name in csv_columns(path)]
+    return column_map(pairs, FIELDS, columns)
+
+
+TABLE_FILES: Mapping[str, str] = {
+    "reviews": "cochrane_pubmed_abstracts.csv",
+    "references": "cochrane_pubmed_references.csv",
+    "papers": "referenced_paper_abstracts.csv",
+}
+"""The tables by the setting that names each, as `--tables` looks for them."""
+
+
+def table_paths(settings: ScreeningSettings) -> dict[str, Path]:
+    """Where the tables, or the labelled records, are read from, by a name of each.
+
+    A table named by itself wins over the folder's.
+
+    Raises:
+        UsageError: one of them is neither named nor in a folder, or both tables and
+            records are named.
+    """
+    if settings.records:
+        if settings.tables or any(getattr(settings, name) for name in TABLE_FILES):
+            raise UsageError("Name either tables or labelled records, not both.")
+        files = sorted(settings.records, key=lambda path: path.name)
+        return {f"records.{path.name}": path for path in files}
+    found = {}
+    for name, file in TABLE_FILES.items():
+        path = getattr(settings, name) or _in_folder(settings.tables, file)
+        if path is None:
+            raise UsageError(
+                f"Name the folder of the three tables with --tables, or --{name}, or "
+                "labelled records with --records."
+            )
+        found[name] = path
+    return found
+
+
+def read_corpus(settings: ScreeningSettings) -> Corpus:
+    """Read and validate all that is named.
+
+    Raises:
+        UsageError: nothing is named, both tables and records are, or a column is to be
+            renamed that there is not.
+        DatasetError: an input is off; names file, row and column. Or the settings name
+            a review that cites nothing; names the nearest.
+    """
+    noticed = InputFindings()
+    paths = table_paths(settings)
+    listed_in = [settings.excluded] if settings.excluded else []
+    renamed = renamed_columns(settings.map, (*paths.values(), *listed_in))
+    source = _read_tables(settings, paths, noticed, renamed)
+    citations = source.citations
+    for review in settings.review:
+        review_place(review, citations.reviews)
+    exclusions = {(each.review, each.paper): each for each in source.exclusions}
+    further: Mapping[str, ArticleText] = {}
+    if settings.excluded is not None:
+        listed = read_exclusions(settings.excluded, citations, noticed, renamed)
+        exclusions |= {(each.review, each.paper): each for each in listed.found}
+        further = listed.texts
+    criteria: Mapping[str, Criteria] = {}
+    if settings.criteria is not None:
+        criteria = read_criteria(settings.criteria, noticed)
+    citing = set(citations.reviews)
+    for path, reviews in (
+        (settings.excluded, {review for review, _ in exclusions}),
+        (settings.criteria, criteria.keys()),
+    ):
+        if path is not None:
+            _note_strangers(path, reviews - source.reviews.keys() - citing, noticed)
+    own = read_reason_map(settings.reason_map, noticed) if settings.reason_map else {}
+    known = coded((exclusions[key] for key in sorted(exclusions)), own)
+    of_citing = [each for each in known if each.review in citing]
+    excluded = [each for each in of_citing if each.status == "excluded"]
+    return Corpus(
+        reviews=source.reviews,
+        papers=source.papers,
+        further=further,
+        citations=citations,
+        exclusions=known,
+        criteria=criteria,
+        findings=noticed.findings(),
+        sizes={
+            "reviews": len(source.reviews),
+            "reviews_citing": len(citations.reviews),
+            "reviews_without_citations": len(source.reviews.keys() - citing),
+            "citing_reviews_without_row": len(citing - source.reviews.keys()),
+            "papers": len(source.papers),
+            "papers_with_abstract": sum(
+                text.has_abstract for text in source.papers.values()
+            ),
+            "edges": citations.rows,
+            "edges_unique": len(citations.review),
+            "exclusions": len(excluded),
+            "exclusions_with_text": sum(
+                each.paper in source.papers for each in excluded
+            ),
+            "awaiting_or_ongoing": len(of_citing) - len(excluded),
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tables:
+    """What both layouts come to."""
+
+    reviews: Mapping[str, ArticleText]
+    papers: Mapping[str, ArticleText]
+    citations: Citations
+    exclusions: tuple[Exclusion, ...] = ()
+
+
+def _read_tables(
+    settings: ScreeningSettings,
+    paths: Mapping[str, Path],
+    noticed: InputFindings,
+    renamed: Mapping[str, str],
+) -> _Tables:
+    if settings.records:
+        labelled = read_records(
+            settings.records, settings.positive_label, noticed, renamed
+        )
+        return _Tables(
+            reviews=labelled.reviews,
+            papers=labelled.papers,
+            citations=labelled.citations,
+            exclusions=labelled.exclusions,
+        )
+    return _Tables(
+        reviews=read_texts(paths["reviews"], noticed, renamed),
+        papers=read_texts(paths["papers"], noticed, renamed),
+        citations=read_citations(paths["references"], noticed, renamed),
+    )
+
+
+def _note_strangers(path: Path, reviews: Iterable[str], noticed: InputFindings) -> None:
+    """Reviews that nothing but a list of exclusions or criteria knows."""
+    for review in sorted(reviews):
+        noticed.add(
+            "unknown_reviews",
+            "warn",
+            path.name,
+            "Reviews are named that neither cite anything nor have a text; what is "
+            "said of them is not used.",
+            example=review,
+        )
+
+
+def _in_folder(folder: Path | None, file: str) -> Path | None:
+    """A table of a folder, compressed or not."""
+    if folder is None:
+        return None
+    plain = folder / file
+    packed = folder / f"{file}.gz"
+    return packed if packed.exists() and not plain.exists() else plain

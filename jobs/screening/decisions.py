@@ -1,17 +1,30 @@
-"""What is scored: the records, and what each model decided about each of them.
+"""Defines what is scored: the records, and each model's decisions about them.
 
-Both ways in, a run of our own and decisions made elsewhere, end in a `Sheet`; scoring
-sees nothing else. Columns are arrays with one entry a record, in set order, so that a
+A run of our own and imported decisions both end in a `ScreeningPredictions`; scoring
+sees nothing else. Columns are arrays with one entry per record, in set order, so that a
 million decisions stay small.
+
+A `DecisionView` applies the settings. Unclear, unparsed and failed are outside unless a
+setting says otherwise. Records rank by p_include; one without it by its decision, and
+one of which nothing could be read in the middle. A record that ended at an earlier
+stage ranks below all that went on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
 
-from jobs.metrics.columns import Floats, Ints
-from jobs.screening.validation_set import Kind
+import msgspec
+import numpy as np
+
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.screening.data import KINDS, RecordKind, ScreeningRecord
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.settings import Outside, ScreeningSettings
+from runner.job import Answers
 from runner.scorecard import Finding
 
 INCLUDE, EXCLUDE, UNCLEAR, UNPARSED, FAILED, SKIPPED, MISSING = range(7)
@@ -44,7 +57,7 @@ class Records:
     papers: tuple[str, ...]  #: (N,)
     review: Ints  #: (N,) place in reviews
     label: Ints  #: (N,) 1: included
-    kinds: tuple[Kind, ...]  #: those that occur, in the order of `KINDS`
+    kinds: tuple[RecordKind, ...]  #: those that occur, in the order of `KINDS`
     kind: Ints  #: (N,) place in kinds
     reason_code: Sequence[str] = ()  #: (N,) coded reason of true exclusions, or ""
 
@@ -79,7 +92,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ScreeningPredictions:
     """All that is scored."""
 
     records: Records
@@ -89,3 +102,180 @@ class Sheet:
     findings: tuple[Finding, ...] = ()
     missing: int = 0  #: tasks that the present plan asks for and the run has not
     stale: int = 0  #: stored answers that the present plan no longer asks for
+
+
+STAGES = ("title", "abstract", "fulltext")
+"""The stages that judge a record, in their order."""
+
+
+class ImportedLabel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a row of an import says is true; stored with its task."""
+
+    label: int
+    kind: str = "unspecified"
+
+
+_DECODER = msgspec.json.Decoder(ImportedLabel)
+
+
+def decode_label(context: str) -> ImportedLabel:
+    """What was stored with a task."""
+    return _DECODER.decode(context)
+
+
+def encode_label(truth: ImportedLabel) -> str:
+    """What is stored with a task."""
+    return msgspec.json.encode(truth).decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenedRecords:
+    """What there is to gather answers for."""
+
+    records: Records
+    places: dict[str, int]  #: of each record, by its key
+    stages: tuple[str, ...]  #: that judged it, in their order
+
+
+def screened_records(dataset: ScreeningDataset, answers: Answers) -> ScreenedRecords:
+    """The records that a run is about, and the stages: set, or imported."""
+    drawn = dataset.validation_set
+    if not answers.imported and drawn is not None:
+        return _records_table(drawn.records, dataset.settings.stages)
+    stated: dict[str, ScreeningRecord] = {}
+    there: set[str] = set()
+    for family in answers.families():
+        task = family[0].task
+        there.add(task.stage)
+        if task.context is not None and task.key not in stated:
+            stated[task.key] = _imported_record(task.key, decode_label(task.context))
+    records = _in_set_order(stated.values()) if drawn is None else drawn.records
+    return _records_table(records, tuple(stage for stage in STAGES if stage in there))
+
+
+def _imported_record(key: str, truth: ImportedLabel) -> ScreeningRecord:
+    review, _, paper = key.partition(":")
+    return ScreeningRecord(
+        review=review,
+        paper=paper,
+        kind="included" if truth.label else cast("RecordKind", truth.kind),
+    )
+
+
+def _in_set_order(records: Iterable[ScreeningRecord]) -> list[ScreeningRecord]:
+    return sorted(
+        records, key=lambda own: (own.review, KINDS.index(own.kind), own.paper)
+    )
+
+
+def _records_table(
+    rows: Sequence[ScreeningRecord], stages: tuple[str, ...]
+) -> ScreenedRecords:
+    reviews = tuple(sorted({own.review for own in rows}))
+    kinds = tuple(kind for kind in KINDS if any(own.kind == kind for own in rows))
+    at = {review: place for place, review in enumerate(reviews)}
+    of_kind = {kind: place for place, kind in enumerate(kinds)}
+    n = len(rows)
+    return ScreenedRecords(
+        records=Records(
+            reviews=reviews,
+            papers=tuple(own.paper for own in rows),
+            review=np.fromiter((at[own.review] for own in rows), np.int64, n),
+            label=np.fromiter((own.label for own in rows), np.int64, n),
+            kinds=kinds,
+            kind=np.fromiter((of_kind[own.kind] for own in rows), np.int64, n),
+            reason_code=tuple(own.reason_code for own in rows),
+        ),
+        places={own.key: i for i, own in enumerate(rows)},
+        stages=stages,
+    )
+
+
+UNDECIDED = -1
+
+IMPUTED: Mapping[int, float] = {INCLUDE: 1.0, EXCLUDE: 0.0}
+"""What stands for a missing p_include; 0.5 where it is neither."""
+
+CALL_BY_OUTCOME: Ints = np.full(len(OUTCOMES), UNDECIDED, dtype=np.int64)
+"""By outcome: 1 include, 0 exclude, -1 neither."""
+CALL_BY_OUTCOME[[INCLUDE, EXCLUDE]] = 1, 0
+CALL_BY_OUTCOME.flags.writeable = False
+
+_READ_AS: Mapping[Outside, int] = {"outside": UNDECIDED, "include": 1, "exclude": 0}
+
+
+@dataclass(frozen=True)
+class DecisionView:
+    """One column of decisions under the settings."""
+
+    records: Records
+    decisions: Decisions
+    settings: ScreeningSettings
+    text_rank: Ints
+    """(N,) place of each record's paper id among all, ascending as text."""
+
+    @cached_property
+    def outcome(self) -> Ints:
+        """Outcomes, made from p_include where a threshold is set."""
+        own, tau = self.decisions, self.settings.threshold
+        if tau is None:
+            return own.outcome
+        found = own.outcome.copy()
+        has_p = ~np.isnan(own.p)
+        found[has_p] = np.where(own.p[has_p] >= tau, INCLUDE, EXCLUDE)
+        return found
+
+    @cached_property
+    def call(self) -> Ints:
+        """1 include, 0 exclude, -1 undecided."""
+        read_as = _READ_AS[self.settings.unclear]
+        by_outcome = CALL_BY_OUTCOME.copy()
+        by_outcome[[UNCLEAR, UNPARSED, FAILED]] = read_as
+        found: Ints = by_outcome[self.outcome]
+        return found
+
+    @cached_property
+    def imputed(self) -> Bools:
+        """Records that rank without a p_include of their own."""
+        return np.isnan(self.decisions.p)
+
+    @cached_property
+    def score(self) -> Floats:
+        """What records rank by within a stage."""
+        stand_in = np.full(len(OUTCOMES), 0.5)
+        for outcome, p in IMPUTED.items():
+            stand_in[outcome] = p
+        own = self.decisions
+        return np.where(self.imputed, stand_in[own.outcome], own.p)
+
+    @cached_property
+    def height(self) -> Floats:
+        """What records rank by over all stages: ties of it are ties."""
+        # scores lie between 0 and 1, so that stages never meet
+        return 2.0 * self.decisions.ended + self.score
+
+    @cached_property
+    def order(self) -> Ints:
+        """Rows by review, in screening order: the one sort of a scoring."""
+        found: Ints = np.lexsort((self.text_rank, -self.height, self.records.review))
+        return found
+
+
+def text_rank(records: Records) -> Ints:
+    """Each record's place by its paper id as text; within a review no two are alike."""
+    n = len(records)
+    found: Ints = np.empty(n, dtype=np.int64)
+    found[sorted(range(n), key=records.papers.__getitem__)] = np.arange(n)
+    return found
+
+
+ALL = "all"
+
+
+def strata(records: Records) -> Mapping[str, Bools]:
+    """The rows of each stratum; with one kind of negatives it is `all` again."""
+    found = {ALL: np.ones(len(records), dtype=np.bool_)}
+    for place, kind in enumerate(records.kinds):
+        if kind != "included":
+            found[kind] = (records.label == 1) | (records.kind == place)
+    return found

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.screening import reading
-from jobs.screening.asking import lexical, plan
-from jobs.screening.asking import request as asking
-from jobs.screening.dataset import Dataset
-from jobs.screening.inputs import load
+from jobs.screening import baseline, inputs, parsing, plan
+from jobs.screening import plan as asking
+from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.outline import OUTLINE
-from jobs.screening.settings import Settings as JobSettings
-from jobs.screening.wording import WORDING
+from jobs.screening.prompts import WORDING
+from jobs.screening.settings import ScreeningSettings as JobSettings
 from runner.job import (
     Answer,
     Answers,
@@ -37,7 +35,7 @@ class Screening(Job):
     name = "screening"
     version = OUTLINE.version
     Settings = JobSettings
-    stages = reading.STAGES
+    stages = parsing.STAGES
     prompts = WORDING
 
     @property
@@ -45,60 +43,58 @@ class Screening(Job):
         self,
     ) -> Mapping[str, Callable[[JobSettings], Prepared | PreparedFolder]]:
         """What `siftlog prepare screening` builds."""
-        from jobs.screening.prepared.preparing import (  # noqa: PLC0415 - see above
-            SUBCOMMANDS,
-        )
+        from jobs.screening.prepare import SUBCOMMANDS  # noqa: PLC0415 - see above
 
         return SUBCOMMANDS
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
-        return load.with_sample(settings)
+        return inputs.with_sample(settings)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
-        load.require(settings)
+        inputs.require(settings)
 
-    def load(self, settings: JobSettings) -> Dataset:
+    def load(self, settings: JobSettings) -> ScreeningDataset:
         """Read and validate all inputs."""
-        return load.load(settings)
+        return inputs.load(settings)
 
-    def admit(self, dataset: Dataset) -> None:
+    def admit(self, dataset: ScreeningDataset) -> None:
         """Refuse to screen by a review's title alone, unless that is asked for."""
-        load.admit(dataset)
+        inputs.admit(dataset)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The folders that `load` reads."""
-        return load.inputs(settings)
+        return inputs.inputs(settings)
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+    def plan(self, dataset: ScreeningDataset) -> Iterator[TaskSpec]:
         """Records in set order, or the reviews whose criteria a model states."""
         return plan.plan(dataset)
 
-    def reaches(self, dataset: Dataset) -> frozenset[str]:
+    def reaches(self, dataset: ScreeningDataset) -> frozenset[str]:
         """The stages that the settings ask for."""
-        return plan.wanted(dataset)
+        return plan.planned_stages(dataset)
 
-    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+    def request(self, dataset: ScreeningDataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: ScreeningDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The next stage of what is still alive."""
         return plan.follow_up(dataset, group)
 
     def explain_inputs(self, settings: JobSettings, items: tuple[str, ...]) -> Prepared:
         """How a review comes to its negatives."""
-        from jobs.screening.explain import (  # noqa: PLC0415 - see above
+        from jobs.screening.explain_inputs import (  # noqa: PLC0415 - see above
             explain_inputs,
         )
 
         return explain_inputs(settings, items)
 
     def explain(
-        self, dataset: Dataset, answers: Answers, items: tuple[str, ...]
+        self, dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...]
     ) -> str:
         """The whole course of a record through a run; what went wrong in a review."""
         from jobs.screening.explain import explain  # noqa: PLC0415 - see above
@@ -107,20 +103,18 @@ class Screening(Job):
 
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
-        return lexical.baseline(request)
+        return baseline.baseline(request)
 
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+    def score(self, dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
-        from jobs.screening.scoring import score  # noqa: PLC0415 - see above
+        from jobs.screening.score import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
 
     @property
     def importer(self) -> Importer:
         """Reads decisions that were made elsewhere."""
-        from jobs.screening.importing.decisions import (  # noqa: PLC0415 - see above
-            importer,
-        )
+        from jobs.screening.importer import importer  # noqa: PLC0415 - see above
 
         return importer
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 StageName: TypeAlias = Literal["title", "abstract", "fulltext"]
-Negatives: TypeAlias = Literal["near-miss", "random", "true-excluded"]
+NegativeKind: TypeAlias = Literal["near-miss", "random", "true-excluded"]
 Outside: TypeAlias = Literal["outside", "include", "exclude"]
 
 INPUTS = (
@@ -27,7 +27,7 @@ INPUTS = (
 """The settings that name one file or folder; `records` names several files."""
 
 
-class Settings(BaseModel):
+class ScreeningSettings(BaseModel):
     """Settings of screening."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,7 +77,7 @@ class Settings(BaseModel):
     max_included: int | None = Field(
         None, ge=1, description="most positives a review; none: all"
     )
-    negatives: tuple[Negatives, ...] = Field(
+    negatives: tuple[NegativeKind, ...] = Field(
         ("near-miss", "random"),
         description="kinds to draw: near-miss, random, true-excluded",
     )

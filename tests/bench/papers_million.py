@@ -22,16 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.review_benchmark.database.connection import writer
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.merging import sought
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.database.statements import SQL
-from jobs.review_benchmark.matching.rules import METHODS
-from jobs.review_benchmark.measuring.coverage import covered
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.search.query import Query, expression
+from jobs.review_benchmark.coverage import measure_coverage
+from jobs.review_benchmark.data import Review, SearchQuery, TruthPaper, expression
+from jobs.review_benchmark.database.formats import read_papers
+from jobs.review_benchmark.database.papers import ImportedRecord, normalise_record
+from jobs.review_benchmark.database.reader import SQL, PaperDatabase, writer
+from jobs.review_benchmark.matching import METHODS
 from tests.bench.pubmed import Library, write_pubmed
 from tests.bench.row import Row
 from tests.bench.verdict import least, most, shown
@@ -94,7 +90,7 @@ def measure(quick: bool) -> list[Row]:
             ),
             shown("bytes a paper", database.stat().st_size / (FILE * n_files), TARGET),
         ]
-        with closing(Database(database)) as papers:
+        with closing(PaperDatabase(database)) as papers:
             rows += _coverage(papers, bound and 60)
             rows += _search(papers, library, bound and 100)
     return rows
@@ -125,16 +121,18 @@ def _naive_rate(folder: Path, path: Path) -> float:
         connection.executescript(BY_ROW)
         began = time.process_time()
         connection.execute("BEGIN")
-        for number, entry in enumerate(islice(read(path, "pubmed", {}), NAIVE), 1):
-            assert isinstance(entry, Entry)
+        for number, entry in enumerate(
+            islice(read_papers(path, "pubmed", {}), NAIVE), 1
+        ):
+            assert isinstance(entry, ImportedRecord)
             connection.execute(SQL["id_by_pmid"], (entry.pmid,))
-            paper = replace(sought(entry).paper, id=number)
+            paper = replace(normalise_record(entry).paper, id=number)
             connection.execute(SQL["add"], paper.row)
         connection.execute("COMMIT")
         return NAIVE / (time.process_time() - began)
 
 
-def _coverage(database: Database, bound: float | None) -> list[Row]:
+def _coverage(database: PaperDatabase, bound: float | None) -> list[Row]:
     """Truth papers of which a quarter each has a PMID, a DOI, a near title, nothing."""
     chance = random.Random(1)
     studies = []
@@ -154,7 +152,9 @@ def _coverage(database: Database, bound: float | None) -> list[Row]:
         )
     review = Review(id="x", title="x", question="x", studies=tuple(studies))
     began = time.perf_counter()
-    found = covered([review], database, keys=tuple(METHODS), cutoff=0.85, autojunk=True)
+    found = measure_coverage(
+        [review], database, keys=tuple(METHODS), cutoff=0.85, autojunk=True
+    )
     seconds = time.perf_counter() - began
     plain = _difflib_s([each.title for each in studies], n_papers)
     return [
@@ -176,7 +176,9 @@ def _difflib_s(titles: Sequence[str], papers: int) -> float:
     return (time.perf_counter() - began) / NAIVE * len(titles) * papers
 
 
-def _search(database: Database, library: Library, bound: float | None) -> list[Row]:
+def _search(
+    database: PaperDatabase, library: Library, bound: float | None
+) -> list[Row]:
     """Queries as plans have them: a rare group of words, and one that narrows it."""
     chance = random.Random(2)
     n_words = len(library.words)
@@ -193,7 +195,7 @@ def _search(database: Database, library: Library, bound: float | None) -> list[R
     ):
         taken = []
         for each in groups:
-            asked = expression(Query(label="x", all_of=each))
+            asked = expression(SearchQuery(label="x", all_of=each))
             began = time.perf_counter()
             database.search(asked, (0, 9999), 200)
             taken.append(1000 * (time.perf_counter() - began))

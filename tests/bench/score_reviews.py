@@ -13,22 +13,19 @@ from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.matching.listed import Listed
-from jobs.review_benchmark.matching.match import Rules, matched
-from jobs.review_benchmark.matching.normal import Normal
-from jobs.review_benchmark.matching.rules import Wanted
-from jobs.review_benchmark.record import Record
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.lookup import RecordListPool
+from jobs.review_benchmark.matching import (
+    LookupKeys,
+    MatchingRules,
+    Normaliser,
+    match_papers,
+)
+from jobs.review_benchmark.score import score
 from tests.bench.row import Row
 from tests.bench.verdict import least, most
-from tests.jobs.review_benchmark.agents import (
-    Agent,
-    Asked,
-    database_of,
-    dataset_of,
-)
+from tests.jobs.review_benchmark.agents import Agent, Asked, database_of, dataset_of
 
 RECORDS = 12
 SAMPLE = 200
@@ -67,20 +64,21 @@ def _matching(titles: int) -> Iterator[Row]:
     draw = random.Random(1)
     records = [_title(draw) for _ in range(RECORDS)]
     sought = [
-        Wanted(pmid="", doi="", title=_changed(draw, records)) for _ in range(titles)
+        LookupKeys(pmid="", doi="", title=_changed(draw, records))
+        for _ in range(titles)
     ]
-    pool = Listed.of(
-        [Record(document=title, title=title) for title in records],
-        Normal(),
+    pool = RecordListPool.of(
+        [AgentRecord(document=title, title=title) for title in records],
+        Normaliser(),
         cutoff=CUTOFF,
         autojunk=True,
     )
 
-    def ours(some: list[Wanted]) -> list[float | None]:
-        hits = matched(some, [pool] * len(some), Rules(), ()).hits
+    def ours(some: list[LookupKeys]) -> list[float | None]:
+        hits = match_papers(some, [pool] * len(some), MatchingRules(), ()).hits
         return [None if hit is None else hit.confidence for hit in hits]
 
-    def plain(some: list[Wanted]) -> list[float | None]:
+    def plain(some: list[LookupKeys]) -> list[float | None]:
         best = [
             max(SequenceMatcher(None, each.title, own).ratio() for own in records)
             for each in some
@@ -120,11 +118,11 @@ def _scoring(reviews: int, models: int) -> Iterator[Row]:
     yield most("reviews", what, seconds, 10 * reviews * models / 1000)
 
 
-def _papers(reviews: int) -> Iterator[Entry]:
+def _papers(reviews: int) -> Iterator[ImportedRecord]:
     draw = random.Random(2)
     for number in range(reviews * CANDIDATES):
         review, place = divmod(number, CANDIDATES)
-        yield Entry(
+        yield ImportedRecord(
             source_id=str(number),
             pmid=str(number + 1),
             title=f"topic{review} part{place % QUERIES} {_title(draw)}",

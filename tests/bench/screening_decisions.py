@@ -21,11 +21,17 @@ from pathlib import Path
 import numpy as np
 
 from jobs.metrics.columns import Floats
-from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import EXCLUDE, INCLUDE, Decisions, Records, Sheet
+from jobs.screening.decisions import (
+    EXCLUDE,
+    INCLUDE,
+    Decisions,
+    Records,
+    ScreeningPredictions,
+)
+from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
-from jobs.screening.measuring.results import measured
-from jobs.screening.settings import Settings
+from jobs.screening.results import measure_decisions
+from jobs.screening.settings import ScreeningSettings
 from runner.cli.import_ import AnswerSpool, census, write_answers
 from runner.plan import BLOCK
 from runner.workload import load_workload
@@ -47,9 +53,11 @@ def measure(quick: bool) -> list[Row]:
 
 
 def _measuring(n: int) -> Iterator[Row]:
-    settings = Settings()
+    settings = ScreeningSettings()
     sheet = _sheet(n)
-    seconds = _timed(lambda: measured(Dataset(settings=settings), sheet))
+    seconds = _timed(
+        lambda: measure_decisions(ScreeningDataset(settings=settings), sheet)
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     what = f"{n:,} decisions, {settings.boot_b:,} replicates"
     # of one stratum and two rates alone, where measuring has three and all of them
@@ -59,7 +67,7 @@ def _measuring(n: int) -> Iterator[Row]:
     yield least("N12", "two rates by drawing rows, times longer", looped / seconds, 1)
 
 
-def _sheet(n: int) -> Sheet:
+def _sheet(n: int) -> ScreeningPredictions:
     chance = np.random.default_rng(20260118)
     place = np.arange(n)
     label = (place % PER_REVIEW < INCLUDED).astype(np.int64)
@@ -76,7 +84,7 @@ def _sheet(n: int) -> Sheet:
         reason_code=["other"] * n,
         reason=[""] * n,
     )
-    return Sheet(
+    return ScreeningPredictions(
         records=Records(
             reviews=tuple(f"{at:06d}" for at in range(reviews)),
             papers=tuple(f"{at:08d}" for at in range(n)),
@@ -91,7 +99,7 @@ def _sheet(n: int) -> Sheet:
     )
 
 
-def _row_by_row(sheet: Sheet) -> None:
+def _row_by_row(sheet: ScreeningPredictions) -> None:
     """What a bootstrap by review costs that draws the rows of the reviews."""
     records, own = sheet.records, sheet.decisions[0]
     chance = np.random.default_rng(20260118)
@@ -120,7 +128,7 @@ def _recording(n: int) -> Iterator[Row]:
     yield shown(f"{what}, of bare rows in SQLite", seconds / bare)
 
 
-def _write(path: Path, sheet: Sheet) -> None:
+def _write(path: Path, sheet: ScreeningPredictions) -> None:
     records, own = sheet.records, sheet.decisions[0]
     with path.open("w", encoding="utf-8", newline="") as lines:
         rows = csv.writer(lines)
@@ -142,7 +150,7 @@ def _write(path: Path, sheet: Sheet) -> None:
 
 async def _import(path: Path) -> None:
     """As the command does it."""
-    settings = Settings(decisions=path)
+    settings = ScreeningSettings(decisions=path)
     work = load_workload(job, settings)
     with AnswerSpool() as spool:
         answers = job.importer.read((), settings, model=None, form=None, replicates={})

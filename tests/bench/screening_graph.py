@@ -20,13 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from jobs.inputs.rows import InputFindings
-from jobs.screening.corpus import Citations, Corpus, Text
-from jobs.screening.graph.relations import Graph
-from jobs.screening.inputs.citations import read_citations
-from jobs.screening.prepared import columns, files
-from jobs.screening.prepared.building import build
-from jobs.screening.prepared.statistics import overview, statistics_of
-from jobs.screening.settings import Settings
+from jobs.screening import inputs, set_files
+from jobs.screening.data import ArticleText, Citations, Corpus
+from jobs.screening.graph import Graph, overview, statistics_of
+from jobs.screening.input_tables import read_citations
+from jobs.screening.set_files import build
+from jobs.screening.settings import ScreeningSettings
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
 
@@ -37,7 +36,7 @@ NEAR = 50
 HUB = 1_000
 """Reviews that cite the hub of the row about hubs."""
 
-READABLE = Text(title="Title", abstract="Abstract.")
+READABLE = ArticleText(title="Title", abstract="Abstract.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,20 +115,20 @@ def _by_sets_s(corpus: Corpus) -> float:
 
 def _prepare_s(corpus: Corpus) -> float:
     """Near misses alone: random ones are drawn from all papers, for every review."""
-    settings = Settings(negatives=("near-miss",), drift=False)
+    settings = ScreeningSettings(negatives=("near-miss",), drift=False)
     with tempfile.TemporaryDirectory() as folder:
         began = time.process_time()
         path = Path(folder, "candidates.csv")
         with (
-            files.table(path, columns.CANDIDATES) as candidates,
-            files.table(path.with_name("set.csv"), columns.RECORDS) as records,
+            set_files.csv_table(path, inputs.CANDIDATES) as candidates,
+            set_files.csv_table(path.with_name("set.csv"), inputs.RECORDS) as records,
         ):
             build(
                 corpus,
                 Graph(corpus),
                 settings,
                 candidates=candidates.add,
-                records=lambda drawn: records.add(map(files.record_row, drawn)),
+                records=lambda drawn: records.add(map(set_files.record_row, drawn)),
             )
         return time.process_time() - began
 
@@ -138,7 +137,7 @@ def _reading_s(corpus: Corpus) -> float:
     made = corpus.citations
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "references.csv")
-        with files.table(path, ("citing_pmid", "ref_pmid")) as rows:
+        with set_files.csv_table(path, ("citing_pmid", "ref_pmid")) as rows:
             pairs = zip(made.review.tolist(), made.paper.tolist(), strict=True)
             rows.add((made.reviews[at], made.papers[to]) for at, to in pairs)
         began = time.process_time()

@@ -20,7 +20,7 @@ from jobs.paper_investigation.job import job as papers
 from jobs.property_extraction.inputs.load import SAMPLE as EXTRACTED
 from jobs.property_extraction.job import job as extraction
 from jobs.review_benchmark.job import job as reviews
-from jobs.screening.inputs.load import SAMPLE as SCREENED
+from jobs.screening.inputs import SAMPLE as SCREENED
 from jobs.screening.job import job as screening
 from runner.cli.arguments import job_settings
 from runner.job import Job

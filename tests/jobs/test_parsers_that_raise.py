@@ -16,10 +16,10 @@ from store.tables import last_seq
 from tests.processes import siftlog
 
 INNER = {
-    "screening": ("jobs.screening.parsing.screen.objects",),
+    "screening": ("jobs.screening.parsing.objects",),
     "property-extraction": ("jobs.property_extraction.parsing.extraction._whole",),
     "evidence-retrieval": ("jobs.evidence_retrieval.parsing.first_object",),
-    "review-benchmark": ("jobs.review_benchmark.parsing.score.objects",),
+    "review-benchmark": ("jobs.review_benchmark.parsing.objects",),
     "paper-investigation": (
         "jobs.paper_investigation.parsing.arrays",
         "jobs.paper_investigation.parsing.last_object",

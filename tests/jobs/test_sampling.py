@@ -20,8 +20,8 @@ from jobs.paper_investigation import inputs as investigation
 from jobs.paper_investigation.settings import InvestigationSettings
 from jobs.property_extraction.inputs import load as properties
 from jobs.property_extraction.settings import Settings as PropertySettings
-from jobs.screening.inputs import load as screening
-from jobs.screening.settings import Settings as ScreeningSettings
+from jobs.screening import inputs as screening
+from jobs.screening.settings import ScreeningSettings
 from tests.jobs.screening.commanded import command
 
 Item = tuple[str, str, int]  # kind, review, number

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.inputs.load import SAMPLE as REVIEWS
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
-from jobs.screening.inputs.load import SAMPLE as SCREENING
+from jobs.review_benchmark.data import QuestionParts, Review, TruthPaper
+from jobs.review_benchmark.inputs import SAMPLE as REVIEWS
+from jobs.screening.inputs import SAMPLE as SCREENING
 from tests.processes import siftlog
 
 
@@ -62,9 +62,9 @@ def _review(**fields: object) -> Review:
 
 def test_a_question_of_its_own_or_any_criterion_is_more_than_a_title() -> None:
     assert _review().is_title_alone
-    assert _review(pico=Pico()).is_title_alone
+    assert _review(pico=QuestionParts()).is_title_alone
     assert _review(question="LIGHT, for: sleep").is_title_alone
     assert not _review(question="Does light help people to sleep?").is_title_alone
-    assert not _review(pico=Pico(population="adults")).is_title_alone
+    assert not _review(pico=QuestionParts(population="adults")).is_title_alone
     assert not _review(inclusion=("trials",)).is_title_alone
     assert not _review(exclusion=("surveys",)).is_title_alone

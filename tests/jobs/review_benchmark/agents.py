@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from jobs.review_benchmark.asking.plan import searched
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.reading import read_plan
-from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.parsing import read_plan
+from jobs.review_benchmark.plan import searched
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import Answer, Task
 from runner.messages import Reply, Usage
 from tests.jobs.review_benchmark.small_review import stocked
@@ -38,9 +38,9 @@ class Given:
         yield from self.each
 
 
-def database_of(path: Path, entries: Iterable[Entry]) -> Database:
+def database_of(path: Path, entries: Iterable[ImportedRecord]) -> PaperDatabase:
     """A paper database with some papers, numbered from 1."""
-    return Database(stocked(path, *entries))
+    return PaperDatabase(stocked(path, *entries))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Agent:
 class Asked:
     """What some agents answer."""
 
-    dataset: Dataset
+    dataset: ReviewDataset
     agents: Sequence[Agent]
     replicates: int = 1
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -126,11 +126,11 @@ class Asked:
 
 
 def dataset_of(
-    reviews: Sequence[Review], database: Database | None, **settings: object
-) -> Dataset:
+    reviews: Sequence[Review], database: PaperDatabase | None, **settings: object
+) -> ReviewDataset:
     """A data set with settings that are not the defaults."""
-    return Dataset(
-        settings=Settings.model_validate(settings),
+    return ReviewDataset(
+        settings=ReviewBenchmarkSettings.model_validate(settings),
         reviews=tuple(reviews),
         database=database,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.data import Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.score import score
 from runner.job import Answer, Task
 from runner.messages import Reply
 from runner.scorecard import Scorecard
@@ -21,13 +21,19 @@ from tests.jobs.review_benchmark.agents import (
 )
 
 PAPERS = (
-    Entry(source_id="1", pmid="90000001", title="Walking at dusk", year=2001),
-    Entry(source_id="2", pmid="90000002", title="Walking by day", year=2001),
-    Entry(source_id="3", pmid="90000003", title="Walking | <b>uphill</b>", year=2001),
-    Entry(source_id="4", pmid="90000004", title="Walking before dates", year=1950),
-    Entry(source_id="5", pmid="90000005", title="Running for rest", year=2001),
-    Entry(source_id="6", title="Walking to work by the old canal every day", year=2001),
-    Entry(source_id="7", title="Singing in choirs", year=2001),
+    ImportedRecord(source_id="1", pmid="90000001", title="Walking at dusk", year=2001),
+    ImportedRecord(source_id="2", pmid="90000002", title="Walking by day", year=2001),
+    ImportedRecord(
+        source_id="3", pmid="90000003", title="Walking | <b>uphill</b>", year=2001
+    ),
+    ImportedRecord(
+        source_id="4", pmid="90000004", title="Walking before dates", year=1950
+    ),
+    ImportedRecord(source_id="5", pmid="90000005", title="Running for rest", year=2001),
+    ImportedRecord(
+        source_id="6", title="Walking to work by the old canal every day", year=2001
+    ),
+    ImportedRecord(source_id="7", title="Singing in choirs", year=2001),
 )
 SLEEP = Review(
     id="CD7",
@@ -64,7 +70,9 @@ LOST_AT = (
 FIRST, SECOND = "a/one", "b/=two\x1b[2J|"
 
 
-def world(folder: Path, *models: str, **settings: object) -> tuple[Dataset, Given]:
+def world(
+    folder: Path, *models: str, **settings: object
+) -> tuple[ReviewDataset, Given]:
     """The data and what the agents answered; both of them where none is named."""
     dataset = dataset_of(
         (CALM, SLEEP), database_of(folder / "papers.db", PAPERS), boot_b=0, **settings
@@ -85,7 +93,7 @@ def scored(folder: Path, *models: str, **settings: object) -> Scorecard:
     return score(dataset, answers)
 
 
-def imported() -> tuple[Dataset, Given]:
+def imported() -> tuple[ReviewDataset, Given]:
     """A result that was made elsewhere."""
     rows = [
         {"document_id": 11, "pmid": "90000001", "title": "Walking at dusk"},

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jobs.review_benchmark.database.connection import writer
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.database.writing import Writing
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.reading import STAGES
-from jobs.review_benchmark.review import PICO, Pico, Review, TruthPaper
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.data import PICO, QuestionParts, Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import PaperDatabase, writer
+from jobs.review_benchmark.database.writer import PaperWriter
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.parsing import STAGES
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import Reply
 
@@ -25,34 +24,46 @@ REVIEW = Review(
     title="Walking for sleep",
     question="Does walking help sleep?",
     studies=(TruthPaper(pmid="4711", title="Walking at dusk", ref_id="Ahn 2008"),),
-    pico=Pico(population="tired adults", intervention="walking", outcome="sleep"),
+    pico=QuestionParts(
+        population="tired adults", intervention="walking", outcome="sleep"
+    ),
     inclusion=("randomised trials",),
     exclusion=("surveys",),
     conclusion="Walking may help.",
 )
 ENTRIES = (
-    Entry(source_id="1", title="Walking at dusk", abstract="A trial.", year=2001),
-    Entry(source_id="2", title="Walking by day", abstract="Tired adults.", year=1990),
-    Entry(source_id="3", title="Walking at any hour", abstract="Walking, walking."),
-    Entry(source_id="4", title="Singing", abstract="A survey of choirs.", year=2001),
+    ImportedRecord(
+        source_id="1", title="Walking at dusk", abstract="A trial.", year=2001
+    ),
+    ImportedRecord(
+        source_id="2", title="Walking by day", abstract="Tired adults.", year=1990
+    ),
+    ImportedRecord(
+        source_id="3", title="Walking at any hour", abstract="Walking, walking."
+    ),
+    ImportedRecord(
+        source_id="4", title="Singing", abstract="A survey of choirs.", year=2001
+    ),
 )
 
 
 @contextmanager
 def data(
     papers: Path, *, reviews: Sequence[Review] = (REVIEW,), **settings: Any
-) -> Iterator[Dataset]:
+) -> Iterator[ReviewDataset]:
     """Reviews, and a database whose ids count from 1."""
-    with closing(Database(papers)) as database:
-        yield Dataset(
-            settings=Settings(**settings), reviews=tuple(reviews), database=database
+    with closing(PaperDatabase(papers)) as database:
+        yield ReviewDataset(
+            settings=ReviewBenchmarkSettings(**settings),
+            reviews=tuple(reviews),
+            database=database,
         )
 
 
-def stocked(path: Path, *entries: Entry) -> Path:
+def stocked(path: Path, *entries: ImportedRecord) -> Path:
     """A database with papers; those of `ENTRIES`, where none are named."""
     with closing(writer(path)) as connection:
-        writing = Writing(connection)
+        writing = PaperWriter(connection)
         writing.add("papers.csv", entries or ENTRIES, skip_bad=False)
         writing.sign()
     return path
@@ -61,7 +72,7 @@ def stocked(path: Path, *entries: Entry) -> Path:
 def write_truth(folder: Path, review: Review = REVIEW) -> None:
     """The file of a published review."""
     folder.mkdir(exist_ok=True)
-    pico = review.pico or Pico()
+    pico = review.pico or QuestionParts()
     value = {
         "cochrane_id": review.id,
         "title": review.title,
@@ -77,7 +88,9 @@ def write_reviews(folder: Path, papers: int) -> tuple[Path, Path]:
     """A database and a folder of three reviews that find all of its papers."""
     folder.mkdir()
     entries = [
-        Entry(source_id=str(n), title=f"Walking {n}", abstract=f"Adults slept {n} h.")
+        ImportedRecord(
+            source_id=str(n), title=f"Walking {n}", abstract=f"Adults slept {n} h."
+        )
         for n in range(papers)
     ]
     for number in range(3):
@@ -86,7 +99,7 @@ def write_reviews(folder: Path, papers: int) -> tuple[Path, Path]:
 
 
 def answer(
-    dataset: Dataset, spec: TaskSpec, said: str | None, number: int = 1
+    dataset: ReviewDataset, spec: TaskSpec, said: str | None, number: int = 1
 ) -> Answer:
     """A task with what was said, read as its run reads it; None: the call failed."""
     asked = task(spec, number)

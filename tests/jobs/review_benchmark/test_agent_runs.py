@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jobs.review_benchmark.database.connection import writer
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.writing import Writing
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import writer
+from jobs.review_benchmark.database.writer import PaperWriter
 from tests.jobs.review_benchmark.small_review import (
     ENTRIES,
     REVIEW,
@@ -126,9 +126,9 @@ def test_a_database_without_papers_is_refused_before_the_run_begins(
     assert not Path("runs/r").exists()
 
 
-def added(path: Path, source: str, *entries: Entry) -> None:
+def added(path: Path, source: str, *entries: ImportedRecord) -> None:
     """Papers of one more file in a database."""
     with closing(writer(path)) as connection:
-        writing = Writing(connection)
+        writing = PaperWriter(connection)
         writing.add(source, entries, skip_bad=False)
         writing.sign()

@@ -18,17 +18,15 @@ import pytest
 
 from jobs.inputs.rows import InputFindings
 from jobs.review_benchmark.coverage import coverage
-from jobs.review_benchmark.database.importing import Importing
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.inputs.load import SAMPLE
-from jobs.review_benchmark.inputs.truth import read_truth
-from jobs.review_benchmark.matching.normal import Normal
-from jobs.review_benchmark.matching.ratio import ratio
-from jobs.review_benchmark.parsing.conclusion import parse_conclusion
-from jobs.review_benchmark.parsing.plan import parse_plan
-from jobs.review_benchmark.parsing.score import parse_score
-from jobs.review_benchmark.review import TruthPaper
-from jobs.review_benchmark.settings import ENDS, Settings
+from jobs.review_benchmark.data import TruthPaper
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import SAMPLE
+from jobs.review_benchmark.lookup import ratio
+from jobs.review_benchmark.matching import Normaliser
+from jobs.review_benchmark.parsing import parse_conclusion, parse_plan, parse_score
+from jobs.review_benchmark.prepare import PaperImport
+from jobs.review_benchmark.settings import ENDS, ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import read_truth
 from runner.messages import ParseFailure, Reply
 from tests.jobs.screening.commanded import Done, command, rows
 
@@ -54,7 +52,9 @@ def truth() -> dict[str, TruthPaper]:
 def covered(**settings: Any) -> dict[str, tuple[Any, ...]]:
     """How each study is found in the database: method, ratio and paper."""
     found = coverage(
-        Settings(truth=SAMPLE / "truth", database=SAMPLE / "papers.db", **settings)
+        ReviewBenchmarkSettings(
+            truth=SAMPLE / "truth", database=SAMPLE / "papers.db", **settings
+        )
     )
     rows: Any = found.json["papers"]
     return {
@@ -68,20 +68,20 @@ def test_the_database_is_what_the_six_files_hold(tmp_path: Path) -> None:
         *(".bib", ".csv", ".json", ".jsonl", ".ris", ".xml")
     ]
     told: list[str] = []
-    made = Importing.of(Settings(database=tmp_path / "papers.db")).read(
-        files, told.append
-    )
+    made = PaperImport.of(
+        ReviewBenchmarkSettings(database=tmp_path / "papers.db")
+    ).read(files, told.append)
     total = made.total
     assert (total.records, total.papers) == (165, 120)
     assert total.merged == {"doi": 9, "pmid": 34, "title": 2}
     assert (total.conflicts, total.titles, total.deleted) == (1, 13, 1)
-    with closing(Database(SAMPLE / "papers.db")) as shipped:
+    with closing(PaperDatabase(SAMPLE / "papers.db")) as shipped:
         assert made.stock.content_hash == shipped.content_hash
     assert schema(tmp_path / "papers.db") == schema(SAMPLE / "papers.db")
 
 
 def test_no_identifier_could_be_real() -> None:
-    with closing(Database(SAMPLE / "papers.db")) as database:
+    with closing(PaperDatabase(SAMPLE / "papers.db")) as database:
         papers = list(database.papers())
     assert all(int(paper.pmid) > 90_000_000 for paper in papers if paper.pmid)
     dois = {paper.doi for paper in papers if paper.doi}
@@ -100,7 +100,7 @@ def test_every_oddity_does_its_work() -> None:
         assert found[name][:2] == ("doi", 1.0)
     # the DOI stands at another record, the PMID at its own
     assert found["HUM-5 2012"][:2] == ("pmid", 1.0)
-    with closing(Database(SAMPLE / "papers.db")) as database:
+    with closing(PaperDatabase(SAMPLE / "papers.db")) as database:
         owner = database.by_doi(studies["HUM-5 2012"].doi)
     assert owner not in {None, found["HUM-5 2012"][2]}
     # one study twice
@@ -121,10 +121,10 @@ def test_every_oddity_does_its_work() -> None:
 
 
 def test_a_long_title_with_an_early_word_changed_is_lost_to_difflibs_shortcut() -> None:
-    long = Normal().title(truth()["HUM-7 2014"].title)
+    long = Normaliser().title(truth()["HUM-7 2014"].title)
     assert len(long) == 240
     changed = long.replace("controlled", "randomised", 1)
-    with closing(Database(SAMPLE / "papers.db")) as database:
+    with closing(PaperDatabase(SAMPLE / "papers.db")) as database:
         (number,) = database.titled(changed)
     assert ratio(long, changed) < 0.5
     method, shown, paper = covered(autojunk=False)["HUM-7 2014"]
@@ -168,7 +168,7 @@ def test_a_run_without_inputs_is_one_on_the_sample(tmp_path: Path) -> None:
     assert verdicts == {"baseline/lexical": (5, 3, 2)}
     contradicts = effects(tmp_path)["CD990002"]
     assert contradicts == ("improves", "no_difference", "failed", "direction")
-    with closing(Database(SAMPLE / "papers.db")) as database:
+    with closing(PaperDatabase(SAMPLE / "papers.db")) as database:
         itself = {database.by_doi("10.1002/14651858.cd990001")}
         itself |= {
             *database.titled("garden walking groups for low mood in family carers")

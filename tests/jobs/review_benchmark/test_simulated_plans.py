@@ -6,12 +6,12 @@ from contextlib import closing
 
 import msgspec
 
-from jobs.review_benchmark.answered import SearchPlan
-from jobs.review_benchmark.asking import request as asking
-from jobs.review_benchmark.asking.plan import searched
-from jobs.review_benchmark.inputs import load
-from jobs.review_benchmark.parsing.plan import parse_plan
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark import inputs
+from jobs.review_benchmark import requests as asking
+from jobs.review_benchmark.data import SearchPlan
+from jobs.review_benchmark.parsing import parse_plan
+from jobs.review_benchmark.plan import searched
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.messages import Reply
 from runner.simulate.model import fitting
 from runner.simulate.options import Chance
@@ -21,7 +21,7 @@ SEEDS = 40
 
 
 def test_simulated_plans_can_be_read_and_nearly_all_of_them_find_papers() -> None:
-    dataset = load.load(load.with_sample(Settings()))
+    dataset = inputs.load(inputs.with_sample(ReviewBenchmarkSettings()))
     assert dataset.database is not None
     found = 0
     with closing(dataset.database):

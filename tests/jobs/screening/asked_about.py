@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jobs.screening.corpus import Criteria, Text
-from jobs.screening.dataset import Dataset
-from jobs.screening.reading import STAGES
-from jobs.screening.settings import Settings
-from jobs.screening.validation_set import Kind, Record, SetReview, ValidationSet
+from jobs.screening.data import (
+    ArticleText,
+    Criteria,
+    RecordKind,
+    ScreeningRecord,
+    SetReview,
+    ValidationSet,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.parsing import STAGES
+from jobs.screening.settings import ScreeningSettings
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import Reply
 
@@ -20,29 +26,33 @@ CRITERIA = Criteria(
     exclusion=("surveys",),
 )
 PAPERS = {
-    "1": Text(title="Walking for insomnia", abstract="A trial in adults.", year=2001),
-    "2": Text(title="Singing", abstract="A survey of choirs.", year=2002),
+    "1": ArticleText(
+        title="Walking for insomnia", abstract="A trial in adults.", year=2001
+    ),
+    "2": ArticleText(title="Singing", abstract="A survey of choirs.", year=2002),
 }
-KINDS: dict[str, Kind] = {"1": "included", "2": "near-miss"}
+KINDS: dict[str, RecordKind] = {"1": "included", "2": "near-miss"}
 
 
 def data(
     *,
     criteria: Criteria | None = CRITERIA,
-    text: Text | None = None,
-    papers: dict[str, Text] | None = None,
+    text: ArticleText | None = None,
+    papers: dict[str, ArticleText] | None = None,
     fulltexts: dict[str, Path] | None = None,
     **settings: Any,
-) -> Dataset:
+) -> ScreeningDataset:
     """The review R7 and its records."""
     texts = PAPERS if papers is None else papers
-    review = text or Text(title="Walking for sleep")
-    return Dataset(
-        settings=Settings(**settings),
+    review = text or ArticleText(title="Walking for sleep")
+    return ScreeningDataset(
+        settings=ScreeningSettings(**settings),
         validation_set=ValidationSet(
             reviews=(SetReview(id="R7", text=review, criteria=criteria),),
             records=tuple(
-                Record(review="R7", paper=paper, kind=KINDS.get(paper, "random"))
+                ScreeningRecord(
+                    review="R7", paper=paper, kind=KINDS.get(paper, "random")
+                )
                 for paper in texts
             ),
             papers=texts,
@@ -58,7 +68,7 @@ def task(stage: str, key: str = "R7:1", context: str | None = None) -> Task:
     )
 
 
-def answer(dataset: Dataset, spec: TaskSpec, said: str | None) -> Answer:
+def answer(dataset: ScreeningDataset, spec: TaskSpec, said: str | None) -> Answer:
     """A task with what was said, read as its run reads it; None: the call failed."""
     asked = task(spec.stage, spec.key, spec.context)
     if said is None:

@@ -12,7 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.screening.inputs.load import SAMPLE
+from jobs.screening.inputs import SAMPLE
 from runner.cli.main import exit_code
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from jobs.screening.corpus import Corpus, Exclusion, Status, Text
-from jobs.screening.inputs.citations import Edges
+from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
+from jobs.screening.input_tables import CitationCollector
 
 Edge = tuple[str, str]
 
@@ -45,14 +45,16 @@ class World:
 
     def corpus(self, edges: Iterable[Edge] | None = None) -> Corpus:
         """As it is read; *edges*: the same ones in another order."""
-        found = Edges()
+        found = CitationCollector()
         for review, paper in self.edges if edges is None else edges:
             found.add(review, paper)
         papers = {paper for _, paper in self.edges}
         return Corpus(
-            reviews={review: Text(title=f"Review {review}") for review in self.reviews},
+            reviews={
+                review: ArticleText(title=f"Review {review}") for review in self.reviews
+            },
             papers={
-                paper: Text(
+                paper: ArticleText(
                     title=f"Paper {paper}",
                     abstract=f"text {paper}" if paper in self.readable else "",
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from jobs.screening.inputs.tables import NAMES
+from jobs.screening.corpus import TABLE_FILES
 from tests.jobs.screening.commanded import write_csv
 
 TEXT = ("pmid", "title", "abstract", "year")
@@ -48,6 +48,6 @@ def tables(
         "references": edges,
         "papers": map(text, PAPERS) if papers is None else papers,
     }
-    for name, file in NAMES.items():
+    for name, file in TABLE_FILES.items():
         write_csv(folder / file, header[name], lines[name])
     return folder

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.screening.corpus import Exclusion
-from jobs.screening.judgement import REASON_CODES
-from jobs.screening.reasons import RULES, code_of, coded, read_reason_map
+from jobs.screening.data import REASON_CODES, Exclusion
+from jobs.screening.reason_codes import RULES, code_of, coded, read_reason_map
 from runner.errors import DatasetError
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from jobs.chat import read_blocks
-from jobs.screening.asking.lexical import is_title_alone
-from jobs.screening.judgement import Judgement
-from jobs.screening.parsing.screen import parse_screen
+from jobs.screening.baseline import is_title_alone
+from jobs.screening.data import ScreeningJudgement
+from jobs.screening.parsing import parse_screen
 from runner.messages import ParseFailure, Reply
 from tests.answering import answering
 from tests.jobs.screening.commanded import command, some_records
@@ -53,10 +53,14 @@ def outcomes(card: dict[str, Any]) -> list[int]:
     return [card[f"all.micro.outcome.{name}"] for name in names]
 
 
-def read_otherwise(reply: Reply) -> Judgement | ParseFailure:
+def read_otherwise(reply: Reply) -> ScreeningJudgement | ParseFailure:
     """A parser of tomorrow, which includes what nobody can read."""
     found = parse_screen(reply)
-    return Judgement(decision="include") if isinstance(found, ParseFailure) else found
+    return (
+        ScreeningJudgement(decision="include")
+        if isinstance(found, ParseFailure)
+        else found
+    )
 
 
 def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
@@ -99,7 +103,7 @@ def test_a_run_asks_once_and_is_read_as_often_as_one_likes(
         assert again.code == 0, again.err
         changed = [0, included + excluded, unread, failed]
         assert outcomes(scored(tmp_path, number)) == changed
-    monkeypatch.setattr("jobs.screening.gathering.staged.parse_screen", read_otherwise)
+    monkeypatch.setattr("jobs.screening.predictions.parse_screen", read_otherwise)
     again = command("score", "x", *here)
     assert again.code == 0, again.err
     assert outcomes(scored(tmp_path, 4)) == [included + unread, excluded, 0, failed]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.screening.asking.told import told
-from jobs.screening.inputs.load import SAMPLE, load
-from jobs.screening.judgement import REASON_CODES, Judgement
-from jobs.screening.parsing.screen import parse_screen
-from jobs.screening.settings import Settings
+from jobs.screening.data import REASON_CODES, ScreeningJudgement
+from jobs.screening.inputs import SAMPLE, load
+from jobs.screening.parsing import parse_screen
+from jobs.screening.prompts import describe_review
+from jobs.screening.settings import ScreeningSettings
 from runner.messages import ParseFailure, Reply
 from tests.jobs.screening.commanded import command, rows, some_records
 
@@ -69,10 +69,11 @@ def test_exclusions_have_reasons_of_every_code() -> None:
 
 
 def test_a_review_that_only_its_title_tells_of_is_flagged() -> None:
-    settings = Settings(validation_set=SAMPLE / "set")
+    settings = ScreeningSettings(validation_set=SAMPLE / "set")
     dataset = load(settings)
     sources = Counter(
-        told(settings, dataset.review(review)).source for review in dataset.screened
+        describe_review(settings, dataset.review(review)).source
+        for review in dataset.screened
     )
     assert sources == {"file": 9, "sections": 1, "title": 1}
     (found,) = dataset.findings
@@ -100,7 +101,7 @@ def test_recorded_replies_take_every_branch_of_the_parser() -> None:
             found = parse_screen(reply)
             if isinstance(found, ParseFailure):
                 seen.add(found.reason)
-            elif isinstance(found, Judgement):
+            elif isinstance(found, ScreeningJudgement):
                 seen |= {found.rule, found.decision, *found.noticed}
     assert seen == {
         *("json", "line", "word", "include", "exclude", "unclear"),

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import OUTCOMES, Decisions, Records, Sheet
-from jobs.screening.importing.decisions import importer
-from jobs.screening.settings import Settings
-from jobs.screening.validation_set import KINDS
+from jobs.screening.data import KINDS
+from jobs.screening.decisions import OUTCOMES, Decisions, Records, ScreeningPredictions
+from jobs.screening.importer import importer
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.settings import ScreeningSettings
 from jobs.testing import MemoryAnswers
 from tests.jobs.screening.commanded import write_csv
 
@@ -37,15 +37,15 @@ Said = tuple[str, str, str, str, float | None]
 
 def imported(
     folder: Path, lines: Iterable[Mapping[str, object]], **settings: Any
-) -> tuple[Dataset, MemoryAnswers]:
+) -> tuple[ScreeningDataset, MemoryAnswers]:
     """The answers of a file of decisions."""
     path = write_csv(folder / "decisions.csv", COLUMNS, lines)
-    given = Settings(decisions=path, **settings)
+    given = ScreeningSettings(decisions=path, **settings)
     answers = importer.read((), given, model=None, form=None, replicates={})
-    return Dataset(settings=given), MemoryAnswers.of_import(answers)
+    return ScreeningDataset(settings=given), MemoryAnswers.of_import(answers)
 
 
-def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> Sheet:
+def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> ScreeningPredictions:
     """What one model says, and others after it."""
     reviews = tuple(sorted({row[0] for row in rows}))
     kinds = tuple(kind for kind in KINDS if kind in {row[2] for row in rows})
@@ -70,7 +70,7 @@ def sheet(rows: Sequence[Said], *more: Sequence[Said]) -> Sheet:
         )
         for number, own in enumerate((rows, *more), start=1)
     )
-    return Sheet(
+    return ScreeningPredictions(
         records=records,
         decisions=columns,
         models=tuple(own.model for own in columns),

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.artifacts.naming import Places
-from jobs.review_benchmark.inputs.truth import read_review
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.documents import ResultPaths
+from jobs.review_benchmark.score import score
+from jobs.review_benchmark.truth_files import read_review
 from runner.score.scoring import _inside, write_files
 from runner.scorecard import ReferenceLine, Scorecard, StreamedRow
 from tests.jobs.review_benchmark.agents import Given
@@ -58,7 +58,7 @@ def rows(card: Scorecard, table: str) -> list[dict[str, Any]]:
 def test_each_result_has_a_safe_file_of_its_own(
     models: list[str], reviews: list[str]
 ) -> None:
-    places = Places(models, reviews)
+    places = ResultPaths(models, reviews)
     files = [places.result(model, review) for model in models for review in reviews]
     assert len({name.lower() for name in files}) == len(files)
     assert {_inside(name).count("/") for name in files} == {1 + (len(models) > 1)}

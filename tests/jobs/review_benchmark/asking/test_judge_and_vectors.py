@@ -9,17 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.chat import read_blocks
-from jobs.review_benchmark.asking import keys
-from jobs.review_benchmark.asking.comparing import compared, mismatched, truths
-from jobs.review_benchmark.asking.lexical import baseline
-from jobs.review_benchmark.asking.plan import wanted
-from jobs.review_benchmark.asking.request import request
-from jobs.review_benchmark.asking.schemas import Judged
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.parsing.vector import parse_vector
-from jobs.review_benchmark.reading import STAGES
-from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark import requests
+from jobs.review_benchmark.baseline import baseline
+from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.parsing import STAGES, parse_vector
+from jobs.review_benchmark.plan import (
+    comparison_tasks,
+    mismatched_reviews,
+    planned_stages,
+    truth_vectors,
+)
+from jobs.review_benchmark.prompts import JudgeReply
+from jobs.review_benchmark.requests import request
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import TaskSpec
 from runner.messages import ChatRequest, EmbedRequest, ParseFailure, Vectors
 from tests.jobs.review_benchmark.small_review import REVIEW, task
@@ -30,22 +33,26 @@ OTHERS = tuple(
 )
 
 
-def data(*reviews: Review, **settings: object) -> Dataset:
+def data(*reviews: Review, **settings: object) -> ReviewDataset:
     every = reviews or (REVIEW, *OTHERS)
-    return Dataset(settings=Settings.model_validate(settings), reviews=every)
+    return ReviewDataset(
+        settings=ReviewBenchmarkSettings.model_validate(settings), reviews=every
+    )
 
 
-def asked(dataset: Dataset, said: str = "It helps.") -> list[TaskSpec]:
-    return list(compared(dataset, REVIEW, said, "m/x"))
+def asked(dataset: ReviewDataset, said: str = "It helps.") -> list[TaskSpec]:
+    return list(comparison_tasks(dataset, REVIEW, said, "m/x"))
 
 
-def shown(dataset: Dataset, spec: TaskSpec) -> str:
+def shown(dataset: ReviewDataset, spec: TaskSpec) -> str:
     """The two conclusions of a judge's prompt."""
     prompt = request(dataset, task(spec))
     assert isinstance(prompt, ChatRequest)
     assert prompt.messages[0].text == dataset.prompts.text("judge.system")
     assert prompt.schema is not None
-    assert set(json.loads(prompt.schema.json)["properties"]) == {*Judged.model_fields}
+    assert set(json.loads(prompt.schema.json)["properties"]) == {
+        *JudgeReply.model_fields
+    }
     ((name, content),) = read_blocks(prompt.messages[1].text)
     assert name == "conclusions"
     return content
@@ -66,10 +73,10 @@ def test_which_others_are_shown_hangs_on_the_ids_alone(
     others: list[Review], null_pairs: int
 ) -> None:
     settings = {"verdict": "judge", "null_pairs": null_pairs}
-    chosen = mismatched(data(REVIEW, *others, **settings), REVIEW)
-    assert chosen == mismatched(data(REVIEW, *OTHERS, **settings), REVIEW)
+    chosen = mismatched_reviews(data(REVIEW, *others, **settings), REVIEW)
+    assert chosen == mismatched_reviews(data(REVIEW, *OTHERS, **settings), REVIEW)
     fewer = {**settings, "null_pairs": max(null_pairs - 1, 0)}
-    assert chosen[: max(null_pairs - 1, 0)] == mismatched(
+    assert chosen[: max(null_pairs - 1, 0)] == mismatched_reviews(
         data(REVIEW, *others, **fewer), REVIEW
     )
 
@@ -80,7 +87,7 @@ def test_which_of_the_two_is_called_a_is_tossed_by_the_key(said: str) -> None:
     for spec in asked(dataset, said):
         truth = dataset.review(spec.key.partition("~")[2].partition("#")[0])
         pair = (" ".join(said.split()), truth.conclusion)
-        first, second = pair if keys.is_first(spec.key) else reversed(pair)
+        first, second = pair if requests.is_first(spec.key) else reversed(pair)
         lines = [f"{name}: {text}" for name, text in (("A", first), ("B", second))]
         assert shown(dataset, spec) == "\n".join(
             line for line in lines if not line.endswith(": ")
@@ -90,7 +97,7 @@ def test_which_of_the_two_is_called_a_is_tossed_by_the_key(said: str) -> None:
 def test_both_ways_to_call_the_two_occur() -> None:
     dataset = data(verdict="judge")
     tosses = [
-        keys.is_first(spec.key)
+        requests.is_first(spec.key)
         for said in ("It helps.", "It harms.", "It does nothing.")
         for spec in asked(dataset, said)
     ]
@@ -101,17 +108,17 @@ def test_another_conclusion_on_either_side_is_another_task() -> None:
     dataset = data(REVIEW, verdict="judge")
     changed = replace(REVIEW, conclusion="Walking harms.")
     specs = [
-        *compared(dataset, REVIEW, "It helps.", "m/x"),
-        *compared(dataset, changed, "It helps.", "m/x"),
-        *compared(dataset, REVIEW, "It harms.", "m/x"),
-        *compared(dataset, REVIEW, "It helps.", "m/y"),
+        *comparison_tasks(dataset, REVIEW, "It helps.", "m/x"),
+        *comparison_tasks(dataset, changed, "It helps.", "m/x"),
+        *comparison_tasks(dataset, REVIEW, "It harms.", "m/x"),
+        *comparison_tasks(dataset, REVIEW, "It helps.", "m/y"),
     ]
     assert len({spec.key for spec in specs}) == 4
 
 
 def test_vectors_are_asked_for_of_every_conclusion_once() -> None:
     dataset = data(verdict="embedding")
-    specs = [*truths(dataset), *asked(dataset)]
+    specs = [*truth_vectors(dataset), *asked(dataset)]
     assert len({spec.key for spec in specs}) == len(specs) == 7
     texts = [request(dataset, task(spec)) for spec in specs]
     assert texts == [
@@ -130,17 +137,17 @@ def test_words_are_compared_by_no_model() -> None:
         ("embedding", {"conclude", "embed"}),
     ):
         dataset = data(verdict=verdict)
-        assert wanted(dataset) == {"plan", "score", *stages}
+        assert planned_stages(dataset) == {"plan", "score", *stages}
         assert bool(asked(dataset)) == (len(stages) == 2)
     assert data(OTHERS[0]).verdict == "off"
-    assert wanted(data(verdict="judge")) <= {stage.name for stage in STAGES}
+    assert planned_stages(data(verdict="judge")) <= {stage.name for stage in STAGES}
 
 
 def test_what_is_too_long_for_a_prompt_is_not_sent() -> None:
     for verdict in ("judge", "embedding"):
         dataset = data(verdict=verdict, max_prompt_tokens=200)
         assert {spec.skip for spec in asked(dataset, "word " * 300)} == {"too_long"}
-        assert "too_long" not in {spec.skip for spec in truths(dataset)}
+        assert "too_long" not in {spec.skip for spec in truth_vectors(dataset)}
 
 
 def test_the_baseline_answers_with_vectors_and_shared_words() -> None:

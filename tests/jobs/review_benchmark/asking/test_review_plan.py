@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.asking.plan import conclusion, follow_up, plan, wanted
-from jobs.review_benchmark.asking.request import carried
-from jobs.review_benchmark.database.paper import Paper
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.dataset import Dataset
+from jobs.review_benchmark.database.papers import DatabasePaper
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.plan import conclusion, follow_up, plan, planned_stages
+from jobs.review_benchmark.requests import documents_from_context
 from runner.job import Answer, TaskSpec
 from tests.jobs.review_benchmark.small_review import REVIEW, answer, data, stocked
 
@@ -26,14 +26,14 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 WALKING = '{"queries": [{"label": "w", "all_of": [["walking"]], "none_of": []}]}'
 
 
-def candidates(dataset: Dataset, said: str = WALKING) -> list[TaskSpec]:
+def candidates(dataset: ReviewDataset, said: str = WALKING) -> list[TaskSpec]:
     """What follows a search plan."""
     (spec,) = plan(dataset)
     return list(follow_up(dataset, (answer(dataset, spec, said),)))
 
 
 def concluded(
-    dataset: Dataset, scores: Sequence[float | str | None]
+    dataset: ReviewDataset, scores: Sequence[float | str | None]
 ) -> tuple[str | None, list[int]]:
     """Skip and papers of the conclusion, after these scores of the candidates."""
     group = tuple(
@@ -46,7 +46,7 @@ def concluded(
     )
     (spec,) = follow_up(dataset, group)
     assert spec.stage == "conclude"
-    return spec.skip, carried(spec.context)
+    return spec.skip, documents_from_context(spec.context)
 
 
 def test_a_plan_leads_to_candidates_best_first_and_these_to_a_conclusion(
@@ -56,7 +56,7 @@ def test_a_plan_leads_to_candidates_best_first_and_these_to_a_conclusion(
         assert [(s.stage, s.key, s.skip) for s in plan(dataset)] == [
             ("plan", "CD7", None)
         ]
-        assert wanted(dataset) == {"plan", "score", "conclude"}
+        assert planned_stages(dataset) == {"plan", "score", "conclude"}
         found = candidates(dataset)
         assert [(s.stage, s.key, s.skip, s.group) for s in found] == [
             ("score", "CD7:3", None, "CD7"),
@@ -92,7 +92,7 @@ def test_a_paper_that_is_gone_is_in_no_conclusion(papers: Path) -> None:
     with data(papers, conclude_papers=2) as dataset:
         spec = conclusion(dataset, REVIEW, {99: 5.0, 1: 4.0, 98: 4.0, 2: 3.0, 3: 3.0})
         assert spec is not None
-        assert carried(spec.context) == [1, 2]
+        assert documents_from_context(spec.context) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -137,26 +137,26 @@ def test_a_conclusion_needs_papers_and_one_of_the_review_to_compare(
         assert concluded(dataset, [1, 1, None]) == ("nothing_included", [])
     silent = replace(REVIEW, id="CD8", conclusion="")
     with data(papers, reviews=(silent,)) as dataset:
-        assert wanted(dataset) == {"plan", "score"}
+        assert planned_stages(dataset) == {"plan", "score"}
         assert list(follow_up(dataset, _scored(dataset, silent.id))) == []
     with data(papers, reviews=(REVIEW, silent)) as dataset:
         (spec,) = follow_up(dataset, _scored(dataset, silent.id))
         assert spec.skip == "no_truth_conclusion"
     with data(papers, verdict="off") as dataset:
-        assert wanted(dataset) == {"plan", "score"}
+        assert planned_stages(dataset) == {"plan", "score"}
         assert list(follow_up(dataset, _scored(dataset, REVIEW.id))) == []
 
 
-def _scored(dataset: Dataset, review: str) -> tuple[Answer, ...]:
+def _scored(dataset: ReviewDataset, review: str) -> tuple[Answer, ...]:
     spec = TaskSpec(stage="score", key=f"{review}:1")
     return (answer(dataset, spec, '{"score": 5}'),)
 
 
-class Blank(Database):
+class Blank(PaperDatabase):
     """An index that knows words of papers that have none."""
 
-    def paper(self, number: int) -> Paper | None:
-        return Paper(id=number, pmid="12", title=" ")
+    def paper(self, number: int) -> DatabasePaper | None:
+        return DatabasePaper(id=number, pmid="12", title=" ")
 
 
 def test_a_paper_without_any_text_is_not_asked_about(papers: Path) -> None:

@@ -11,22 +11,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.chat import read_blocks
-from jobs.review_benchmark.answered import Conclusion, Relevance, SearchPlan
-from jobs.review_benchmark.asking import request as asking
-from jobs.review_benchmark.asking.lexical import baseline
-from jobs.review_benchmark.asking.schemas import Concluded, Planned, ScoredFrom1To5
-from jobs.review_benchmark.database.paper import Paper
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.parsing.conclusion import parse_conclusion
-from jobs.review_benchmark.parsing.plan import parse_plan
-from jobs.review_benchmark.parsing.score import parse_score
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
-from jobs.review_benchmark.search.query import expression
-from jobs.review_benchmark.settings import ENDS, Settings
+from jobs.review_benchmark import requests as asking
+from jobs.review_benchmark.baseline import baseline
+from jobs.review_benchmark.data import (
+    Conclusion,
+    QuestionParts,
+    Relevance,
+    Review,
+    SearchPlan,
+    TruthPaper,
+    expression,
+)
+from jobs.review_benchmark.database.papers import DatabasePaper
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.parsing import parse_conclusion, parse_plan, parse_score
+from jobs.review_benchmark.prompts import (
+    ConclusionReply,
+    ScoredFrom1To5,
+    SearchPlanReply,
+)
+from jobs.review_benchmark.settings import ENDS, ReviewBenchmarkSettings
 from runner.messages import ChatRequest, ParseFailure, Reply
 from tests.jobs.review_benchmark.small_review import REVIEW
 
-PAPER = Paper(
+PAPER = DatabasePaper(
     id=3,
     pmid="90000003",
     doi="10.5555/secret-3",
@@ -38,11 +46,13 @@ PAPER = Paper(
 )
 
 
-def data(review: Review = REVIEW, **settings: object) -> Dataset:
-    return Dataset(settings=Settings.model_validate(settings), reviews=(review,))
+def data(review: Review = REVIEW, **settings: object) -> ReviewDataset:
+    return ReviewDataset(
+        settings=ReviewBenchmarkSettings.model_validate(settings), reviews=(review,)
+    )
 
 
-def prompts(review: Review = REVIEW, paper: Paper = PAPER) -> list[ChatRequest]:
+def prompts(review: Review = REVIEW, paper: DatabasePaper = PAPER) -> list[ChatRequest]:
     """Every prompt of a review: search plan, score, conclusion."""
     dataset = data(review)
     return [
@@ -81,9 +91,9 @@ def test_each_stage_is_told_what_it_needs() -> None:
     any_year = asking.plan(data(dated, use_date_range=False), dated)
     assert told(any_year)[1] == ("search", ["Queries: at most 6"])
     for request, schema, opening in (
-        (plan, Planned, "You are an information specialist"),
+        (plan, SearchPlanReply, "You are an information specialist"),
         (score, ScoredFrom1To5, "You are an experienced reviewer"),
-        (conclude, Concluded, "You are an experienced author"),
+        (conclude, ConclusionReply, "You are an experienced author"),
     ):
         assert request.messages[0].text.startswith(opening)
         assert request.schema is not None
@@ -165,7 +175,7 @@ def queries(review: Review, most: int = 6) -> list[str]:
     return [*map(expression, found.queries)]
 
 
-def scored(paper: Paper, **settings: object) -> float:
+def scored(paper: DatabasePaper, **settings: object) -> float:
     """What baseline/lexical scores a paper with."""
     said = baseline(asking.score(data(**settings), REVIEW, paper))
     found = parse_score(Reply(text=said), ENDS["0-1" if settings else "1-5"])
@@ -218,20 +228,22 @@ def test_the_baseline_concludes_from_what_three_papers_find() -> None:
     ("pico", "expected"),
     [
         (
-            Pico(population="Tired adults", intervention="daily walks", outcome="pain"),
+            QuestionParts(
+                population="Tired adults", intervention="daily walks", outcome="pain"
+            ),
             [
                 '(("tired" OR "adult") AND ("daily" OR "walk"))',
                 '(("daily" OR "walk"))',
                 '(("daily" OR "walk" OR "tired" OR "adult" OR "pain"))',
             ],
         ),
-        (Pico(population="Tired adults"), ['(("tired" OR "adult"))']),
-        (Pico(), ['(("walking" OR "help" OR "sleep"))']),
+        (QuestionParts(population="Tired adults"), ['(("tired" OR "adult"))']),
+        (QuestionParts(), ['(("walking" OR "help" OR "sleep"))']),
         (None, ['(("walking" OR "help" OR "sleep"))']),
     ],
 )
 def test_the_baseline_searches_the_words_of_the_question_in_parts(
-    pico: Pico | None, expected: list[str]
+    pico: QuestionParts | None, expected: list[str]
 ) -> None:
     review = replace(REVIEW, pico=pico)
     assert queries(review) == expected

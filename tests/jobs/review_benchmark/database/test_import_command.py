@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from jobs.review_benchmark.database import connection, importing
-from jobs.review_benchmark.database.formats import ahead
-from jobs.review_benchmark.database.importing import Imported, Importing
-from jobs.review_benchmark.database.merging import NORMAL
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark import prepare
+from jobs.review_benchmark.database import formats, reader
+from jobs.review_benchmark.database.papers import NORMAL
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.prepare import ImportedPapers, PaperImport
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.commanded import command
 from tests.nobody import as_nobody, open_to_others
@@ -43,9 +43,9 @@ def imported(
     *files: Path,
     progress: Callable[[str], None] = silent,
     **settings: Any,
-) -> Imported:
+) -> ImportedPapers:
     settings = {"database": path, **settings}
-    return Importing.of(Settings(**settings)).read(files, progress)
+    return PaperImport.of(ReviewBenchmarkSettings(**settings)).read(files, progress)
 
 
 def prepared(*words: object) -> str:
@@ -210,7 +210,7 @@ def test_bad_records_take_their_file_back_or_are_left_out(folder: Path) -> None:
     database, files = folder / "papers.db", (folder / "a.csv", folder / "b.jsonl")
     with pytest.raises(DatasetError, match=r"b\.jsonl record 2: neither .* --skip-bad"):
         imported(database, *files)
-    with closing(Database(database)) as kept:
+    with closing(PaperDatabase(database)) as kept:
         assert len(kept) == 2
         unsigned = kept.content_hash
     found = imported(database, *files, skip_bad=True)
@@ -245,7 +245,7 @@ def test_what_is_read_in_another_process_is_the_same(
         "b.jsonl: 0 records",
         "one.db: hashing all papers",
     ]
-    monkeypatch.setattr(ahead, "LEAST_BYTES", 0)
+    monkeypatch.setattr(formats, "LEAST_BYTES", 0)
     there = imported(folder / "two.db", *files, skip_bad=True)
     assert there.stock == here.stock
     assert there.files == here.files
@@ -261,7 +261,7 @@ def test_a_database_that_cannot_be_written_is_one_sentence(
         imported(folder / "none" / "papers.db", folder / "a.csv")
     database = folder / "papers.db"
     imported(database, folder / "a.csv")
-    monkeypatch.setattr(connection, "PATIENCE_S", 0)
+    monkeypatch.setattr(reader, "PATIENCE_S", 0)
     with closing(sqlite3.connect(database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(
@@ -272,16 +272,16 @@ def test_a_database_that_cannot_be_written_is_one_sentence(
     (folder / "big.csv").write_text(f"pmid,title\n{rows}")
 
     def on_a_small_disk(path: Path) -> sqlite3.Connection:
-        made = connection.writer(path)
+        made = reader.writer(path)
         made.execute("PRAGMA max_page_count = 60")
         return made
 
-    monkeypatch.setattr(importing, "writer", on_a_small_disk)
+    monkeypatch.setattr(prepare, "writer", on_a_small_disk)
     with pytest.raises(
         DatasetError, match=r"papers\.db: database or disk is full .*room"
     ):
         imported(database, folder / "big.csv")
-    with closing(Database(database)) as kept:
+    with closing(PaperDatabase(database)) as kept:
         assert len(kept) == 2
 
 
@@ -310,7 +310,7 @@ def test_a_killed_import_leaves_whole_files_and_the_next_one_mends_the_hash(
         pipe.flush()
         process.kill()
         process.wait(timeout=20)
-    with closing(Database(folder / "papers.db")) as kept:
+    with closing(PaperDatabase(folder / "papers.db")) as kept:
         assert len(kept) == 2
         assert kept.content_hash == whole.stock.content_hash
     assert imported(folder / "papers.db", folder / "a.csv").stock == whole.stock

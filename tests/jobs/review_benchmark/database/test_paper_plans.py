@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.connection import unreadable, writer
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.database.statements import SCHEMA, SQL
+from jobs.review_benchmark.database.reader import (
+    SCHEMA,
+    SQL,
+    PaperDatabase,
+    unreadable,
+    writer,
+)
 from runner.errors import DatasetError
 
 
@@ -58,7 +62,7 @@ def test_a_database_without_an_index_is_made_anew_and_a_busy_one_awaited(
     with closing(writer(path)) as connection, closing(sqlite3.connect(path, 0)) as late:
         connection.execute("DROP INDEX papers_years")
         with (
-            closing(Database(path)) as papers,
+            closing(PaperDatabase(path)) as papers,
             pytest.raises(DatasetError, match=r"papers_years .* makes a new one"),
         ):
             papers.search('"x"', (1, 2), 1)

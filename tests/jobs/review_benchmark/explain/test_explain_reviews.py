@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.explain.selection import selections
+from jobs.review_benchmark.explain import select
 from jobs.review_benchmark.job import job
 from runner.errors import UsageError
 from runner.messages import Reply
@@ -151,16 +151,16 @@ def test_before_a_run_the_fixed_plan_is_searched(tmp_path: Path) -> None:
 
 def test_ids_may_hold_colons_and_a_whole_name_goes_first() -> None:
     reviews = [replace(SLEEP, id=name) for name in ("A", "A:1", "B")]
-    chosen = selections(("A:1", "A:2", "B:x:y"), reviews)
+    chosen = select(("A:1", "A:2", "B:x:y"), reviews)
     assert [(own.review.id, own.paper) for own in chosen] == [
         ("A:1", ""),
         ("A", "2"),
         ("B", "x:y"),
     ]
     with pytest.raises(UsageError, match="There is no review 'B2'; the nearest is B"):
-        selections(("B2",), reviews)
+        select(("B2",), reviews)
     with pytest.raises(UsageError, match="name a review by its id"):
-        selections(("zzzz:",), reviews)
+        select(("zzzz:",), reviews)
 
 
 def test_the_command_explains_before_any_run(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 import jobs
 from jobs.inputs.rows import InputFindings
-from jobs.review_benchmark.inputs.truth import read_truth
-from jobs.screening.inputs.citations import Edges
-from jobs.screening.inputs.exclusions import read_exclusions
+from jobs.review_benchmark.truth_files import read_truth
+from jobs.screening.input_tables import CitationCollector, read_exclusions
 from runner.cli.main import exit_code
 from tests.processes import siftlog
 
@@ -58,7 +57,7 @@ def test_a_wrong_and_an_ungrounded_reference_are_found_and_nothing_asked_twice(
     assert (review.id, len(review.studies)) == ("CD900001", 10)
     (cedar,) = (each for each in review.studies if each.ref_id == "Cedar 2012")
     assert (cedar.doi, cedar.title[:10]) == ("", "Évaluation")
-    cited = Edges().citations()
+    cited = CitationCollector().citations()
     excluded = read_exclusions(
         data / "excluded_CD900001.csv", cited, InputFindings(), {}
     )

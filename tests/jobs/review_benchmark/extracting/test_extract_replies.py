@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.extracting.asking.answers import Meta, Places, References
-from jobs.review_benchmark.extracting.asking.parsing import (
+from jobs.review_benchmark.data import QuestionParts
+from jobs.review_benchmark.extraction.parsing import (
+    References,
+    ReviewMeta,
+    SectionPlaces,
     parse_meta,
     parse_places,
     parse_references,
 )
-from jobs.review_benchmark.review import Pico
 from runner.messages import ParseFailure, Reply
 
 VALUES = st.recursive(
@@ -37,8 +39,8 @@ VALUES = st.recursive(
 def test_any_reply_is_read_or_refused_with_a_reason(value: object) -> None:
     text = value if isinstance(value, str) else json.dumps(value)
     for parse, kind in (
-        (parse_places, Places),
-        (parse_meta, Meta),
+        (parse_places, SectionPlaces),
+        (parse_meta, ReviewMeta),
         (parse_references, References),
     ):
         assert isinstance(parse(Reply(text=text)), kind | ParseFailure)
@@ -82,8 +84,8 @@ def test_a_record_is_read_and_what_is_no_text_is_empty() -> None:
         "inclusion_criteria": ["a", None, " b "],
         "date_range": [2020, 1990],
     }
-    assert parse_meta(Reply(text=json.dumps(value))) == Meta(
-        id="CD1", pico=Pico(population="adults"), inclusion=("a", "b")
+    assert parse_meta(Reply(text=json.dumps(value))) == ReviewMeta(
+        id="CD1", pico=QuestionParts(population="adults"), inclusion=("a", "b")
     )
     assert parse_meta(Reply(text='{"titel": 1}')) == ParseFailure(reason="no_review")
 
@@ -99,4 +101,4 @@ def test_places_are_whole_numbers_of_known_sections_the_first_of_each() -> None:
         ]
     }
     found = parse_places(Reply(text=json.dumps(value)))
-    assert found == Places(lines={"included": (4, None)})
+    assert found == SectionPlaces(lines={"included": (4, None)})

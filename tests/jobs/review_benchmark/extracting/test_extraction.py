@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 import jobs
-from jobs.review_benchmark.extracting.asking.request import request
-from jobs.review_benchmark.extracting.extract import Extract
-from jobs.review_benchmark.inputs.truth import read_review
-from jobs.review_benchmark.inputs.written import review_json
+from jobs.review_benchmark.data import QuestionParts, Review, TruthPaper
+from jobs.review_benchmark.extraction.plan import request
+from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.job import job
-from jobs.review_benchmark.review import Pico, Review, TruthPaper
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import read_review, review_to_json
 from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.scorecard import Scorecard
@@ -25,14 +24,16 @@ from runner.scorecard import Scorecard
 SAMPLE = Path(jobs.__file__).parent / "review_benchmark" / "sample" / "extraction"
 
 
-def _loaded(tmp_path: Path, text: str | None = None, **settings: Any) -> Extract:
+def _loaded(
+    tmp_path: Path, text: str | None = None, **settings: Any
+) -> ExtractionInputs:
     """The sample, or another text, as a run's data."""
     path = SAMPLE / "review.txt"
     if text is not None:
         path = tmp_path / "review.txt"
         path.write_text(text, "utf-8")
-    found = job.load(Settings(extract=path, **settings))
-    assert isinstance(found, Extract)
+    found = job.load(ReviewBenchmarkSettings(extract=path, **settings))
+    assert isinstance(found, ExtractionInputs)
     return found
 
 
@@ -41,7 +42,9 @@ def _sample_text() -> str:
 
 
 def _scored(
-    extract: Extract, answer: Callable[[Task], str | None] | None = None, **of: Any
+    extract: ExtractionInputs,
+    answer: Callable[[Task], str | None] | None = None,
+    **of: Any,
 ) -> Scorecard:
     def baseline(task: Task) -> str | None:
         said = job.baseline(request(extract, task))
@@ -69,7 +72,7 @@ def test_truth_that_is_written_is_read_back_to_the_same_value(tmp_path: Path) ->
             TruthPaper(pmid="1", authors=("A", "B"), year=2001, further={"x": [1]}),
             TruthPaper(doi="10.5555/a", title="é", ref_id="A 2001", notes="n"),
         ),
-        pico=Pico(population="p"),
+        pico=QuestionParts(population="p"),
         inclusion=("a",),
         conclusion="c",
         date_range=(1990, 2001),
@@ -77,7 +80,7 @@ def test_truth_that_is_written_is_read_back_to_the_same_value(tmp_path: Path) ->
     )
     for each in (review, replace(review, pico=None, date_range=None, conclusion="")):
         path = tmp_path / "cochrane_CD1.json"
-        path.write_text(json.dumps(review_json(each)), "utf-8")
+        path.write_text(json.dumps(review_to_json(each)), "utf-8")
         assert read_review(path) == each
 
 

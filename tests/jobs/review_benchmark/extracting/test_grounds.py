@@ -7,13 +7,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from jobs.inputs.documents import Document, TextSpan
-from jobs.review_benchmark.extracting.checking.grounds import LEAST, Grounds
-from jobs.review_benchmark.extracting.checking.identifiers import (
+from jobs.review_benchmark.extraction.checks import (
+    LEAST,
+    SourceText,
     doi_in,
+    issued,
     pmid_in,
+    stated_count,
     year_in,
 )
-from jobs.review_benchmark.extracting.checking.record import issued, stated_count
 
 WORDS = st.lists(st.text(alphabet="abcdé1", min_size=1, max_size=6), min_size=1)
 
@@ -28,7 +30,7 @@ def test_words_of_the_source_are_found_however_they_are_parted(
 ) -> None:
     assume(any(each.isalpha() for each in "".join(words)))
     document = _document(between.join((*before, *words, *after)))
-    found = Grounds.of(document).find(" ".join(words).upper(), document.whole)
+    found = SourceText.of(document).find(" ".join(words).upper(), document.whole)
     assert found is not None
     assert found.ratio == 1.0
     quoted = document.piece(found.span).lower().split()
@@ -38,7 +40,7 @@ def test_words_of_the_source_are_found_however_they_are_parted(
 def test_one_letter_off_is_found_and_another_sentence_is_not() -> None:
     text = "Alder AB. Bright light before the night shift. Spring 2008. Oak C. Naps."
     document = _document(text)
-    grounds = Grounds.of(document)
+    grounds = SourceText.of(document)
     near = grounds.find("Bright lights before the night shift", document.whole)
     assert near is not None
     assert LEAST <= near.ratio < 1.0
@@ -50,7 +52,7 @@ def test_one_letter_off_is_found_and_another_sentence_is_not() -> None:
 
 def test_only_the_span_that_was_asked_about_counts() -> None:
     document = _document("one two three four five")
-    grounds = Grounds.of(document)
+    grounds = SourceText.of(document)
     half = TextSpan(start=0, end=document.text.index("four"))
     assert grounds.find("two three", half) is not None
     assert grounds.find("four five", half) is None

@@ -8,16 +8,20 @@ from typing import ClassVar
 import pytest
 
 from jobs.inputs.documents import Document
-from jobs.review_benchmark.database.paper import Paper
-from jobs.review_benchmark.extracting.asking.answers import Meta, Reference
-from jobs.review_benchmark.extracting.checking.database import other_titles
-from jobs.review_benchmark.extracting.checking.grounds import Grounds
-from jobs.review_benchmark.extracting.checking.record import checked_record
-from jobs.review_benchmark.extracting.checking.references import Checked, Checker
-from jobs.review_benchmark.extracting.cutting.entries import entries
-from jobs.review_benchmark.extracting.cutting.sections import sections
-from jobs.review_benchmark.matching.match import Rules
-from jobs.review_benchmark.review import Pico, TruthPaper
+from jobs.review_benchmark.data import QuestionParts, TruthPaper
+from jobs.review_benchmark.database.papers import DatabasePaper
+from jobs.review_benchmark.extraction.checks import (
+    SourceText,
+    checked_record,
+    other_titles,
+)
+from jobs.review_benchmark.extraction.parsing import Reference, ReviewMeta
+from jobs.review_benchmark.extraction.references import (
+    CheckedReferences,
+    ReferenceChecker,
+)
+from jobs.review_benchmark.extraction.review_text import entries, sections
+from jobs.review_benchmark.matching import MatchingRules
 
 TEXT = """\
 Alder 2008 {published data only}
@@ -51,9 +55,11 @@ BIRCH = Reference(
 )
 
 
-def _checked(*references: Reference, text: str = TEXT) -> Checked:
+def _checked(*references: Reference, text: str = TEXT) -> CheckedReferences:
     document = Document(name="a.txt", text=text, starts=(0, text.index("Birch 2011")))
-    checker = Checker(document=document, grounds=Grounds.of(document), latest=2024)
+    checker = ReferenceChecker(
+        document=document, grounds=SourceText.of(document), latest=2024
+    )
     return checker.check(
         [(document.whole, references)], entries(document, document.whole)
     )
@@ -157,23 +163,25 @@ def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() ->
     )
     document = Document(name="a.txt", text=text, starts=(0,))
     found = checked_record(
-        Meta(
+        ReviewMeta(
             id="CD900002",
             title="Evening light",
             question="Does evening light help people who cannot sleep at all?",
-            pico=Pico(population="Adults who work at night", outcome="Happiness"),
+            pico=QuestionParts(
+                population="Adults who work at night", outcome="Happiness"
+            ),
             inclusion=("Trials from 1990 to 2020", "Only double-blind ones"),
             date_range=(1990, 2020),
         ),
         document,
-        Grounds.of(document),
+        SourceText.of(document),
         sections(document),
     )
-    assert found.meta == Meta(
+    assert found.meta == ReviewMeta(
         id="CD900001",
         title="Evening light",
         question="To assess evening light for sleep.",
-        pico=Pico(population="Adults who work at night"),
+        pico=QuestionParts(population="Adults who work at night"),
         inclusion=("Trials from 1990 to 2020",),
         date_range=(1990, 2020),
     )
@@ -184,7 +192,7 @@ def test_a_record_keeps_what_stands_in_the_text_and_its_question_falls_back() ->
         "inclusion",
     ]
     years = checked_record(
-        Meta(date_range=(1990, 2030)), document, Grounds.of(document), {}
+        ReviewMeta(date_range=(1990, 2030)), document, SourceText.of(document), {}
     )
     assert [flag.where for flag in years.flags] == ["date_range"]
 
@@ -196,7 +204,7 @@ def test_a_pmid_that_the_database_knows_by_another_title_is_flagged() -> None:
         TruthPaper(pmid="3", title="Not in the database"),
         TruthPaper(title="Without a PMID"),
     ]
-    (flag,) = other_titles(papers, _Known(), Rules())
+    (flag,) = other_titles(papers, _Known(), MatchingRules())
     assert (flag.code, flag.where) == ("pmid_other_title", "Lamps in a paper mill")
     assert flag.detail == "2 is 'Naps of pilots'"
 
@@ -209,5 +217,5 @@ class _Known:
     def by_pmid(self, pmid: str) -> int | None:
         return int(pmid) if int(pmid) in self.titles else None
 
-    def paper(self, number: int) -> Paper | None:
-        return Paper(id=number, title=self.titles[number])
+    def paper(self, number: int) -> DatabasePaper | None:
+        return DatabasePaper(id=number, title=self.titles[number])

@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.inputs.documents import Document, TextSpan
-from jobs.review_benchmark.extracting.cutting.entries import OVERLAP, chunks, entries
-from jobs.review_benchmark.extracting.cutting.sections import sections
+from jobs.review_benchmark.extraction.review_text import (
+    OVERLAP,
+    chunks,
+    entries,
+    sections,
+)
 
 
 def _document(text: str) -> Document:

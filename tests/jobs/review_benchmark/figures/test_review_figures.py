@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.figures.curves import MOST_POINTS, thinned
-from jobs.review_benchmark.figures.losses import IMPORTED, OWN
-from jobs.review_benchmark.measuring.lost import LOST_AT
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.figures import IMPORTED, MOST_POINTS, OWN, thinned
+from jobs.review_benchmark.losses import LOST_AT
+from jobs.review_benchmark.score import score
 from runner.scorecard import Figure, LineSeries, Points, Stack
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.scoring import score
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.score import score
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.scorecard import LineSeries
 from tests.jobs.review_benchmark.agents import imported
 from tests.jobs.review_benchmark.small_review import REVIEW
@@ -22,7 +22,7 @@ def test_pairs_step_down_at_each_similarity() -> None:
         AgentResult(review=own, label="m", records=(), conclusion=said[own])
         for own in said
     ]
-    dataset = Dataset(settings=Settings(boot_b=0), reviews=reviews)
+    dataset = ReviewDataset(settings=ReviewBenchmarkSettings(boot_b=0), reviews=reviews)
     figures = {own.name: own for own in score(dataset, imported(*results)).figures}
     (panel,) = figures["verdicts"].panels
     matched, mismatched = (mark for mark in panel.marks if isinstance(mark, LineSeries))

@@ -8,18 +8,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.asking import comparing
-from jobs.review_benchmark.asking.request import carried_said
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.gathering.compared import Truths, compared
-from jobs.review_benchmark.rebuilt import Concluded
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark import plan
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.rebuilt_reviews import AgentConclusion
+from jobs.review_benchmark.requests import conclusion_from_context
+from jobs.review_benchmark.searches import TruthVectors, read_comparisons
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.job import Answer, TaskSpec
 from runner.messages import Vectors
 from tests.jobs.review_benchmark.small_review import REVIEW, answer, task
 
 REVIEWS = tuple(replace(REVIEW, id=f"CD{n}", conclusion=f"No. {n}.") for n in range(4))
-SAID = Concluded(text="It helps.")
+SAID = AgentConclusion(text="It helps.")
 VERDICTS: Mapping[str, str | None] = {
     "same": '{"similarity": 90, "direction": "same"}',
     "unread": "Quite alike.",
@@ -27,13 +27,15 @@ VERDICTS: Mapping[str, str | None] = {
 }
 
 
-def data(verdict: str) -> Dataset:
+def data(verdict: str) -> ReviewDataset:
     settings = {"verdict": verdict, "null_pairs": 3}
-    return Dataset(settings=Settings.model_validate(settings), reviews=REVIEWS)
+    return ReviewDataset(
+        settings=ReviewBenchmarkSettings.model_validate(settings), reviews=REVIEWS
+    )
 
 
-def asked(dataset: Dataset, said: str = SAID.text) -> list[TaskSpec]:
-    return list(comparing.compared(dataset, REVIEWS[0], said, "m/x"))
+def asked(dataset: ReviewDataset, said: str = SAID.text) -> list[TaskSpec]:
+    return list(plan.comparison_tasks(dataset, REVIEWS[0], said, "m/x"))
 
 
 @given(
@@ -52,10 +54,10 @@ def test_each_answer_of_a_judge_is_used_once_or_counted(
     ]
     earlier = asked(dataset, "It harms.")[:others]
     family += [answer(dataset, spec, VERDICTS["same"]) for spec in earlier]
-    found = compared(dataset, REVIEWS[0], "m/x", SAID, family)
+    found = read_comparisons(dataset, REVIEWS[0], "m/x", SAID, family)
     assert (found.missing, found.stale) == (given_.count("none"), others)
     assert set(found.concluded.judged) == {
-        carried_said(spec.context).truth
+        conclusion_from_context(spec.context).truth
         for spec, kind in zip(specs, given_, strict=True)
         if kind == "same"
     }
@@ -67,8 +69,8 @@ def test_each_answer_of_a_judge_is_used_once_or_counted(
 def test_without_a_conclusion_every_comparison_is_of_another_one() -> None:
     dataset = data("judge")
     family = [answer(dataset, spec, VERDICTS["same"]) for spec in asked(dataset)]
-    nothing = Concluded(failure="nothing_included")
-    found = compared(dataset, REVIEWS[0], "m/x", nothing, family)
+    nothing = AgentConclusion(failure="nothing_included")
+    found = read_comparisons(dataset, REVIEWS[0], "m/x", nothing, family)
     assert (found.concluded, found.missing, found.stale) == (nothing, 0, 4)
 
 
@@ -76,12 +78,14 @@ def test_vectors_are_taken_from_whoever_has_a_readable_one() -> None:
     dataset = data("embedding")
     (spec,) = asked(dataset)
     own = vector(spec, [1.0, 2.0])
-    assert compared(dataset, REVIEWS[0], "m/x", SAID, [own]).concluded.vector == (
+    assert read_comparisons(
+        dataset, REVIEWS[0], "m/x", SAID, [own]
+    ).concluded.vector == (
         1.0,
         2.0,
     )
-    truths = Truths(dataset=dataset, replicates=2)
-    first, second, *_ = comparing.truths(dataset)
+    truths = TruthVectors(dataset=dataset, replicates=2)
+    first, second, *_ = plan.truth_vectors(dataset)
     for each in (
         vector(first, []),
         vector(first, [3.0]),

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.inputs.load import SAMPLE
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.record import Record
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.inputs import SAMPLE
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.score import score
 from runner.scorecard import HistoryEntry
 from store.results import ItemScore
 from tests.jobs.review_benchmark.agents import (
@@ -52,7 +51,7 @@ def _result(included: Sequence[str], excluded: Sequence[str] = ()) -> AgentResul
         review="CD1",
         label="x",
         records=tuple(
-            Record(document=pmid, pmid=pmid, score=score, included=score > 2)
+            AgentRecord(document=pmid, pmid=pmid, score=score, included=score > 2)
             for pmids, score in ((included, 5.0), (excluded, 2.0))
             for pmid in pmids
         ),
@@ -80,8 +79,8 @@ def test_recall_is_unfinished_while_a_candidate_was_not_asked_about(
     tmp_path: Path,
 ) -> None:
     papers = [
-        Entry(source_id="1", title="Rest by day", pmid="7"),
-        Entry(source_id="2", title="Rest by night", pmid="8"),
+        ImportedRecord(source_id="1", title="Rest by day", pmid="7"),
+        ImportedRecord(source_id="2", title="Rest by night", pmid="8"),
     ]
     queries = {"CD1": [{"label": "q", "all_of": [["rest"]], "none_of": []}]}
 

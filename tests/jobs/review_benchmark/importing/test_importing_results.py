@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobs.review_benchmark.importing.results import importer
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.importer import importer
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
 
@@ -149,7 +149,7 @@ def _read(
     return list(
         importer.read(
             tuple(paths),
-            Settings(truth=truth, review=review, map=pairs),
+            ReviewBenchmarkSettings(truth=truth, review=review, map=pairs),
             model=model,
             form=None,
             replicates=replicates or {},

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.review_benchmark.inputs.results import AgentResult, read_results
-from jobs.review_benchmark.inputs.truth import read_review, read_truth
-from jobs.review_benchmark.matching.normal import pmid_of
+from jobs.review_benchmark.matching import pmid_of
+from jobs.review_benchmark.result_files import AgentResult, read_results
+from jobs.review_benchmark.truth_files import read_review, read_truth
 from runner.errors import DatasetError
 
 GOOD: dict[str, Any] = {

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.review_benchmark.dataset import Label
-from jobs.review_benchmark.inputs.labels import read_labels
-from jobs.review_benchmark.inputs.load import inputs, load
-from jobs.review_benchmark.settings import Settings
+from jobs.review_benchmark.inputs import ConclusionLabel, inputs, load, read_labels
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from runner.errors import DatasetError
 from runner.job import InputFile
 
@@ -28,8 +26,8 @@ def test_labels_are_read_and_rows_without_one_passed_over(tmp_path: Path) -> Non
     noticed = InputFindings()
     path = written(tmp_path, "CD1,a,x,1", "CD1,b,,0", "CD2,a,,", "CD9,a,,")
     assert read_labels(path, {"CD1", "CD2"}, noticed) == (
-        Label(review="CD1", model="a", similar=True),
-        Label(review="CD1", model="b", similar=False),
+        ConclusionLabel(review="CD1", model="a", similar=True),
+        ConclusionLabel(review="CD1", model="b", similar=False),
     )
     assert [(each.code, each.example) for each in noticed.findings()] == [
         ("unknown_column", "note")
@@ -69,7 +67,11 @@ def test_labels_of_reviews_that_are_not_asked_for_are_left_out(tmp_path: Path) -
         }
         (tmp_path / f"cochrane_{review}.json").write_text(json.dumps(value))
     path = written(tmp_path, "CD1,a,,1", "CD2,a,,0")
-    settings = Settings(truth=tmp_path, verdict_labels=path, review=("CD2",))
-    assert load(settings).labels == (Label(review="CD2", model="a", similar=False),)
+    settings = ReviewBenchmarkSettings(
+        truth=tmp_path, verdict_labels=path, review=("CD2",)
+    )
+    assert load(settings).labels == (
+        ConclusionLabel(review="CD2", model="a", similar=False),
+    )
     # they are part of what a scoring goes by
     assert inputs(settings)[1:] == (InputFile(setting="verdict_labels", path=path),)

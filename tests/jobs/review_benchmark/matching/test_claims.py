@@ -6,15 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.metrics import match_values
-from jobs.review_benchmark.matching.claims import claimed
-from jobs.review_benchmark.matching.rules import Hit, Hits, Method
+from jobs.review_benchmark.matching import (
+    Method,
+    RecordHit,
+    RecordHits,
+    one_record_each,
+)
 
 PAPERS, RECORDS = 6, 6
 
 METHODS: tuple[Method, ...] = ("pmid", "doi", "title_fuzzy")
 
 hits = st.builds(
-    Hit,
+    RecordHit,
     place=st.integers(0, RECORDS - 1),
     method=st.sampled_from(METHODS),
     confidence=st.sampled_from([0.85, 0.9, 1.0]),
@@ -27,9 +31,9 @@ graphs = st.lists(
 
 @given(graphs, st.sets(st.integers(0, RECORDS - 1)))
 def test_as_many_papers_as_can_be_have_a_record_and_included_ones_are_used_first(
-    graph: list[Hits], included: set[int]
+    graph: list[RecordHits], included: set[int]
 ) -> None:
-    found = claimed(graph, included)
+    found = one_record_each(graph, included)
     places = [hit.place for hit in found if hit is not None]
     assert len(set(places)) == len(places)
     assert all(hit is None or hit in own for hit, own in zip(found, graph, strict=True))
@@ -38,25 +42,25 @@ def test_as_many_papers_as_can_be_have_a_record_and_included_ones_are_used_first
 
 
 def test_a_title_does_not_take_what_a_pmid_could_have() -> None:
-    by_title = Hit(place=0, method="title_fuzzy", confidence=1.0)
-    other = Hit(place=1, method="title_fuzzy", confidence=0.9)
-    by_pmid = Hit(place=0, method="pmid", confidence=1.0)
-    assert claimed([(by_title, other), (by_pmid,)], {0, 1}) == (other, by_pmid)
-    assert claimed([(by_title,), (by_pmid,)], {0}) == (None, by_pmid)
+    by_title = RecordHit(place=0, method="title_fuzzy", confidence=1.0)
+    other = RecordHit(place=1, method="title_fuzzy", confidence=0.9)
+    by_pmid = RecordHit(place=0, method="pmid", confidence=1.0)
+    assert one_record_each([(by_title, other), (by_pmid,)], {0, 1}) == (other, by_pmid)
+    assert one_record_each([(by_title,), (by_pmid,)], {0}) == (None, by_pmid)
 
 
 def test_a_chain_of_papers_moves_on_to_make_room() -> None:
     length = 2_000
 
-    def could_be(place: int) -> Hit:
-        return Hit(place=place, method="title_fuzzy", confidence=0.9)
+    def could_be(place: int) -> RecordHit:
+        return RecordHit(place=place, method="title_fuzzy", confidence=0.9)
 
     # each record goes to its first wish until the last one has nothing else
     graph = [(could_be(at), could_be(at + 1)) for at in range(length)]
-    assert None not in claimed(graph, {length})
+    assert None not in one_record_each(graph, {length})
 
 
-def _most(graph: list[Hits], places: set[int]) -> int:
+def _most(graph: list[RecordHits], places: set[int]) -> int:
     """The size of a largest matching with some of the records."""
     known = [{hit.place for hit in own} & places for own in graph]
     return len(match_values(known, sorted(places), lambda own, place: place in own))

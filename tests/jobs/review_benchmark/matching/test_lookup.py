@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.matching.bags import Bags
-from jobs.review_benchmark.matching.lookup import Lookup, looked_up
-from jobs.review_benchmark.matching.rules import Wanted
+from jobs.review_benchmark.lookup import CharacterBags, DatabaseLookup, look_up
+from jobs.review_benchmark.matching import LookupKeys
 
 # few letters, so that titles are often near, and some that share a column with others
 titles = st.text("ab \u00e9\u4e00\U0001f600c\u00c3", max_size=14)
@@ -48,7 +47,7 @@ def test_titles_are_found_as_difflib_alone_would_find_them(
     truth: list[str], stocked: list[str], cutoff: float, autojunk: bool
 ) -> None:
     stock = Stock(stocked)
-    wanted = [Wanted(pmid="", doi="", title=title) for title in truth]
+    wanted = [LookupKeys(pmid="", doi="", title=title) for title in truth]
     expected = []
     for title in truth:
         best: dict[int, float] = {}
@@ -56,20 +55,23 @@ def test_titles_are_found_as_difflib_alone_would_find_them(
             ratio = SequenceMatcher(None, title, other, autojunk=autojunk).ratio()
             if ratio >= cutoff:
                 best[paper] = max(best.get(paper, 0.0), ratio)
-        expected.append(Lookup(alike=best))
-    found = looked_up(wanted, stock, cutoff=cutoff, autojunk=autojunk)  # type: ignore[arg-type]
+        expected.append(DatabaseLookup(alike=best))
+    found = look_up(wanted, stock, cutoff=cutoff, autojunk=autojunk)  # type: ignore[arg-type]
     assert list(found) == expected
 
 
 def test_no_title_is_asked_for_where_an_identifier_is_found() -> None:
     wanted = [
-        Wanted(pmid="7", doi="10.1/a", title="one"),
-        Wanted(pmid="8", doi="10.1/b", title="one"),
+        LookupKeys(pmid="7", doi="10.1/a", title="one"),
+        LookupKeys(pmid="8", doi="10.1/b", title="one"),
     ]
-    found = looked_up(wanted, Stock(["one"]), cutoff=0.85, autojunk=True)  # type: ignore[arg-type]
-    assert found == (Lookup(by_pmid=3, by_doi=4), Lookup(alike={1: 1.0}))
+    found = look_up(wanted, Stock(["one"]), cutoff=0.85, autojunk=True)  # type: ignore[arg-type]
+    assert found == (
+        DatabaseLookup(by_pmid=3, by_doi=4),
+        DatabaseLookup(alike={1: 1.0}),
+    )
 
 
 def test_bags_count_what_is_common_whatever_its_order() -> None:
-    bags = Bags(["aab c", "b"])
+    bags = CharacterBags(["aab c", "b"])
     assert bags.common(["baa", "cccc", " "]).tolist() == [[3, 1, 1], [1, 0, 0]]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.matching.normal import Normal, pmid_of
+from jobs.review_benchmark.matching import Normaliser, pmid_of
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,19 @@ def test_a_pmid_is_the_first_run_of_ascii_digits(text: str, pmid: str) -> None:
     ],
 )
 def test_a_doi_loses_its_resolver_and_its_capitals(text: str) -> None:
-    assert Normal().doi(text) == "10.1000/abc"
+    assert Normaliser().doi(text) == "10.1000/abc"
 
 
 def test_what_follows_a_doi_belongs_to_it() -> None:
-    assert Normal().doi("10.1000/abc.") == "10.1000/abc."
+    assert Normaliser().doi("10.1000/abc.") == "10.1000/abc."
 
 
 def test_only_one_prefix_is_taken_from_a_doi() -> None:
-    assert Normal().doi("doi:https://doi.org/10.1/x") == "https://doi.org/10.1/x"
+    assert Normaliser().doi("doi:https://doi.org/10.1/x") == "https://doi.org/10.1/x"
 
 
 def test_the_old_resolver_stays_where_it_is_asked_to() -> None:
-    kept = Normal(strip_dx=False)
+    kept = Normaliser(strip_dx=False)
     assert kept.doi("https://dx.doi.org/10.1/X") == "https://dx.doi.org/10.1/x"
     assert kept.doi("https://doi.org/10.1/X") == "10.1/x"
 
@@ -74,14 +74,14 @@ def test_the_old_resolver_stays_where_it_is_asked_to() -> None:
 def test_marks_in_a_title_become_blanks_or_go(
     text: str, blank: str, deleted: str | None
 ) -> None:
-    assert Normal().title(text) == blank
+    assert Normaliser().title(text) == blank
     if deleted is not None:
-        assert Normal(punctuation="delete").title(text) == deleted
+        assert Normaliser(punctuation="delete").title(text) == deleted
 
 
 @given(st.text(), st.sampled_from(["blank", "delete"]))
 def test_a_normal_title_is_normal_already(text: str, mark: str) -> None:
-    normal = Normal(punctuation="blank" if mark == "blank" else "delete")
+    normal = Normaliser(punctuation="blank" if mark == "blank" else "delete")
     # some letters have a lower case of two characters, one of them a mark
     once = normal.title(normal.title(text))
     assert normal.title(once) == once

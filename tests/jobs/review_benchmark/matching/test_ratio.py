@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.matching.ratio import alike, ratio
+from jobs.review_benchmark.lookup import ratio, similar_titles
 
 GREEK = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron "
@@ -52,7 +52,7 @@ def test_pruning_finds_what_plain_difflib_finds(
         and (found := SequenceMatcher(None, truth, record, autojunk=autojunk).ratio())
         >= cutoff
     ]
-    assert list(alike(truth, records, cutoff, autojunk=autojunk)) == plain
+    assert list(similar_titles(truth, records, cutoff, autojunk=autojunk)) == plain
 
 
 @given(titles, titles, st.booleans())
@@ -61,10 +61,10 @@ def test_a_ratio_that_is_the_cutoff_itself_reaches_it(
 ) -> None:
     exact = ratio(truth, record, autojunk=autojunk)
     if truth and record and exact:
-        found = list(alike(truth, [record], exact, autojunk=autojunk))
+        found = list(similar_titles(truth, [record], exact, autojunk=autojunk))
         assert found == [(0, exact)]
 
 
 @pytest.mark.parametrize("truth", ["", "a title"])
 def test_an_empty_title_is_alike_to_none(truth: str) -> None:
-    assert list(alike(truth, ["", ""], 0.0001)) == []
+    assert list(similar_titles(truth, ["", ""], 0.0001)) == []

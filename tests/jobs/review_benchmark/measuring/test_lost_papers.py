@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.gathering.gathering import sheet_of
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.measuring.lost import PaperMatch
-from jobs.review_benchmark.measuring.results import Results, measured
-from jobs.review_benchmark.record import Record
-from jobs.review_benchmark.review import Review, TruthPaper
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.losses import PaperMatch
+from jobs.review_benchmark.predictions import collect_predictions
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.results import BenchmarkResults, measure_agents
 from tests.jobs.review_benchmark.agents import (
     Agent,
     Asked,
@@ -26,13 +25,19 @@ from tests.jobs.review_benchmark.agents import (
 COCHRANE = "10.1002/14651858.cd000001"
 
 PAPERS = (
-    Entry(source_id="1", pmid="1", title="voiding by the clock in women", year=2005),
-    Entry(source_id="2", pmid="2", title="voiding by habit in women", year=1990),
-    Entry(source_id="3", pmid="3", title="bladder training", year=2005),
-    Entry(source_id="4", pmid="4", title="voiding in children with spina bifida"),
-    Entry(source_id="5", pmid="5", doi=COCHRANE, title="voiding, reviewed"),
-    Entry(source_id="6", pmid="6", title="prompted voiding in nursing homes"),
-    Entry(source_id="7", pmid="7"),
+    ImportedRecord(
+        source_id="1", pmid="1", title="voiding by the clock in women", year=2005
+    ),
+    ImportedRecord(
+        source_id="2", pmid="2", title="voiding by habit in women", year=1990
+    ),
+    ImportedRecord(source_id="3", pmid="3", title="bladder training", year=2005),
+    ImportedRecord(
+        source_id="4", pmid="4", title="voiding in children with spina bifida"
+    ),
+    ImportedRecord(source_id="5", pmid="5", doi=COCHRANE, title="voiding, reviewed"),
+    ImportedRecord(source_id="6", pmid="6", title="prompted voiding in nursing homes"),
+    ImportedRecord(source_id="7", pmid="7"),
 )
 QUERIES = (
     {"label": "voiding", "all_of": [["voiding"]], "none_of": ["spina bifida"]},
@@ -41,7 +46,7 @@ QUERIES = (
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperDatabase]:
     found = database_of(tmp_path_factory.mktemp("lost") / "papers.db", PAPERS)
     yield found
     found.close()
@@ -94,7 +99,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     ],
 )
 def test_a_lost_paper_says_where_and_what_can_be_done(
-    papers: Database, paper: TruthPaper, step: str | None, hint: str
+    papers: PaperDatabase, paper: TruthPaper, step: str | None, hint: str
 ) -> None:
     found = _match(papers, paper, {})
     assert found.lost_at == step
@@ -112,7 +117,7 @@ def test_a_lost_paper_says_where_and_what_can_be_done(
     ],
 )
 def test_a_paper_beyond_the_lists_is_told_its_rank(
-    papers: Database, options: dict[str, object], hint: str
+    papers: PaperDatabase, options: dict[str, object], hint: str
 ) -> None:
     found = _match(papers, TruthPaper(pmid="1"), options)
     assert found.lost_at == "not_retrieved"
@@ -133,7 +138,7 @@ def again(reason: str) -> str:
     ],
 )
 def test_a_paper_without_a_score_says_why(
-    papers: Database, said: str | None, hint: str
+    papers: PaperDatabase, said: str | None, hint: str
 ) -> None:
     found = _match(papers, TruthPaper(pmid="1"), {}, said=said)
     assert found.lost_at == "unscored"
@@ -142,21 +147,23 @@ def test_a_paper_without_a_score_says_why(
     assert included.included
 
 
-def test_a_search_that_never_was_loses_all_papers(papers: Database) -> None:
+def test_a_search_that_never_was_loses_all_papers(papers: PaperDatabase) -> None:
     dataset = dataset_of([_review(TruthPaper(pmid="1"))], papers, boot_b=0)
     asked = Asked(dataset=dataset, agents=[_agent(1.0)])
     answers = asked.failing("timeout")
-    (found,) = _matches(measured(dataset, sheet_of(dataset, answers)))
+    (found,) = _matches(measure_agents(dataset, collect_predictions(dataset, answers)))
     assert found.lost_at == "not_retrieved"
     assert found.resolution == f"nothing was searched: {again('timeout')}"
 
 
-def test_a_record_that_serves_another_study_is_named(papers: Database) -> None:
+def test_a_record_that_serves_another_study_is_named(papers: PaperDatabase) -> None:
     studies = (TruthPaper(pmid="6"), TruthPaper(pmid="6"))
     review = _review(*studies)
     dataset = dataset_of([review], papers, boot_b=0, unique_claims=True)
     answers = Asked(dataset=dataset, agents=[_agent(1.0)]).answers()
-    first, second = _matches(measured(dataset, sheet_of(dataset, answers)))
+    first, second = _matches(
+        measure_agents(dataset, collect_predictions(dataset, answers))
+    )
     assert first.included
     assert second.lost_at == "claimed"
     assert second.resolution == ("6 serves another study; see whether both are one")
@@ -164,14 +171,16 @@ def test_a_record_that_serves_another_study_is_named(papers: Database) -> None:
 
 def test_an_imported_result_says_no_more_than_that_it_excludes_a_paper() -> None:
     records = (
-        Record(document="a", pmid="1", score=2.0),
-        Record(document="b", pmid="2", score=4.5),
-        Record(document="c", pmid="3"),
+        AgentRecord(document="a", pmid="1", score=2.0),
+        AgentRecord(document="b", pmid="2", score=4.5),
+        AgentRecord(document="c", pmid="3"),
     )
     review = _review(*(TruthPaper(pmid=each.pmid) for each in records))
     dataset = dataset_of([review], None, boot_b=0)
     answers = imported(AgentResult(review="CD1", label="x", records=records))
-    found = _matches(measured(dataset, sheet_of(dataset, answers)), "x")
+    found = _matches(
+        measure_agents(dataset, collect_predictions(dataset, answers)), "x"
+    )
     steps = [own.lost_at for own in found]
     assert steps == ["excluded", "excluded", "excluded"]
     # no threshold of ours decided, and none is named
@@ -203,7 +212,7 @@ def _agent(score: float | str | None) -> Agent:
 
 
 def _match(
-    papers: Database,
+    papers: PaperDatabase,
     paper: TruthPaper,
     options: Mapping[str, object],
     *,
@@ -211,9 +220,9 @@ def _match(
 ) -> PaperMatch:
     dataset = dataset_of([_review(paper)], papers, boot_b=0, **options)
     answers = Asked(dataset=dataset, agents=[_agent(said)]).answers()
-    (found,) = _matches(measured(dataset, sheet_of(dataset, answers)))
+    (found,) = _matches(measure_agents(dataset, collect_predictions(dataset, answers)))
     return found
 
 
-def _matches(results: Results, model: str = "m") -> tuple[PaperMatch, ...]:
+def _matches(results: BenchmarkResults, model: str = "m") -> tuple[PaperMatch, ...]:
     return results.columns[model].matches["CD1"]

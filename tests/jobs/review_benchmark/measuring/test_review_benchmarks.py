@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.review_benchmark.gathering.gathering import sheet_of
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.measuring.pairs import pairs
-from jobs.review_benchmark.measuring.results import Results, measured
-from jobs.review_benchmark.record import Record
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.scoring import score
-from jobs.review_benchmark.scoring.comparable import comparable
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.predictions import collect_predictions
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.results import (
+    BenchmarkResults,
+    agent_pairs,
+    comparable,
+    measure_agents,
+)
+from jobs.review_benchmark.score import score
 from runner.messages import Reply
 from tests.jobs.review_benchmark.agents import dataset_of, imported
 
@@ -75,7 +77,7 @@ def test_precision_may_count_truth_papers_and_pass_one() -> None:
 def test_titles_of_other_papers_and_years_are_suspicious() -> None:
     paper = TruthPaper(pmid="7", title="voiding by the clock", year=2001)
     review = Review(id="CD1", title="r", question="q", studies=(paper,))
-    record = Record(
+    record = AgentRecord(
         document="a", pmid="8", title="Voiding by the clock.", year=1999, included=True
     )
     result = AgentResult(review="CD1", label="x", records=(record,))
@@ -89,7 +91,7 @@ def test_a_result_that_cannot_be_read_any_more_is_an_error() -> None:
     ((answer,),) = answers.each
     broken = replace(answers, each=[(replace(answer, reply=Reply(text="[]")),)])
     dataset = dataset_of([_of("7")], None, boot_b=0)
-    results = measured(dataset, sheet_of(dataset, broken))
+    results = measure_agents(dataset, collect_predictions(dataset, broken))
     told = [(each.severity, each.code, each.where) for each in results.findings]
     assert told == [
         ("error", "bad_result", "CD1 of x"),
@@ -102,7 +104,7 @@ def test_both_counts_are_told_where_autojunk_matters() -> None:
     paper = TruthPaper(title=" ".join(words))
     review = Review(id="CD1", title="r", question="q", studies=(paper,))
     title = " ".join([words[0], "changed", *words[2:]])
-    record = Record(document="a", title=title, included=True)
+    record = AgentRecord(document="a", title=title, included=True)
     result = AgentResult(review="CD1", label="x", records=(record,))
     for autojunk, found in ((True, 0), (False, 1)):
         results = _results([review], [result], autojunk=autojunk)
@@ -130,7 +132,7 @@ def test_models_are_compared_on_the_reviews_that_both_have_done() -> None:
     columns = results.columns
     given = results.dataset.settings
     comparables = {model: comparable(results, own) for model, own in columns.items()}
-    (pair,) = pairs(columns, comparables, given)
+    (pair,) = agent_pairs(columns, comparables, given)
     assert (pair.reviews, pair.dropped, pair.n) == (1, 1, 3)
     assert (pair.left_alone, pair.right_alone, pair.p) == (2, 0, 0.5)
     assert pair.p_holm == 0.5
@@ -187,14 +189,17 @@ def _agent(
         review=review,
         label=label,
         records=(
-            *(Record(document=pmid, pmid=pmid, included=True) for pmid in included),
-            *(Record(document=pmid, pmid=pmid) for pmid in excluded),
+            *(
+                AgentRecord(document=pmid, pmid=pmid, included=True)
+                for pmid in included
+            ),
+            *(AgentRecord(document=pmid, pmid=pmid) for pmid in excluded),
         ),
     )
 
 
 def _results(
     reviews: Sequence[Review], results: Sequence[AgentResult], **settings: object
-) -> Results:
+) -> BenchmarkResults:
     dataset = dataset_of(reviews, None, boot_b=0, **settings)
-    return measured(dataset, sheet_of(dataset, imported(*results)))
+    return measure_agents(dataset, collect_predictions(dataset, imported(*results)))

@@ -8,19 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.dataset import Dataset
-from jobs.review_benchmark.gathering.gathering import sheet_of
-from jobs.review_benchmark.measuring.results import Results, measured
-from jobs.review_benchmark.measuring.sweep import passing
-from jobs.review_benchmark.review import Review, TruthPaper
-from tests.jobs.review_benchmark.agents import (
-    Agent,
-    Asked,
-    database_of,
-    dataset_of,
-)
+from jobs.review_benchmark.benchmark import passing_step
+from jobs.review_benchmark.data import Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.predictions import collect_predictions
+from jobs.review_benchmark.results import BenchmarkResults, measure_agents
+from tests.jobs.review_benchmark.agents import Agent, Asked, database_of, dataset_of
 
 TITLES = (
     "timed voiding for urge incontinence in women",
@@ -57,11 +52,11 @@ studies = st.lists(st.sampled_from(STUDIES), min_size=1, max_size=6)
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperDatabase]:
     path = tmp_path_factory.mktemp("sweep") / "papers.db"
     # of two papers with one title the years differ, or they would be one
     entries = [
-        Entry(source_id=str(at), pmid=str(at), title=title, year=2000 + at)
+        ImportedRecord(source_id=str(at), pmid=str(at), title=title, year=2000 + at)
         for at, title in enumerate(TITLES, start=1)
     ]
     found = database_of(path, entries)
@@ -72,7 +67,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 @settings(max_examples=50)
 @given(studies, scores, options)
 def test_each_step_is_what_scoring_again_at_that_threshold_gives(
-    papers: Database,
+    papers: PaperDatabase,
     studies: list[TruthPaper],
     scores: list[float],
     options: dict[str, object],
@@ -97,7 +92,7 @@ def test_each_step_is_what_scoring_again_at_that_threshold_gives(
             found.precision,
             found.passes(1.0),
         )
-    lowest = passing(steps)
+    lowest = passing_step(steps)
     assert (lowest is None) == (not steps[-1].passed)
     overall = whole.columns["m"].overall
     assert [(own.threshold, own.recall, own.passed) for own in overall] == [
@@ -105,7 +100,7 @@ def test_each_step_is_what_scoring_again_at_that_threshold_gives(
     ]
 
 
-def test_recall_grows_with_the_candidates_that_are_kept(papers: Database) -> None:
+def test_recall_grows_with_the_candidates_that_are_kept(papers: PaperDatabase) -> None:
     wanted = (TruthPaper(pmid="6"), TruthPaper(pmid="99"), TruthPaper(title=TITLES[0]))
     review = Review(id="CD1", title="r", question="q", studies=wanted)
     column = _results(review, papers, [1.0] * 6, {}).columns["m"]
@@ -118,13 +113,16 @@ def test_recall_grows_with_the_candidates_that_are_kept(papers: Database) -> Non
 
 
 def _results(
-    review: Review, papers: Database, scores: list[float], options: dict[str, object]
-) -> Results:
-    dataset: Dataset = dataset_of([review], papers, **options)
+    review: Review,
+    papers: PaperDatabase,
+    scores: list[float],
+    options: dict[str, object],
+) -> BenchmarkResults:
+    dataset: ReviewDataset = dataset_of([review], papers, **options)
     agent = Agent(
         model="m",
         queries={"CD1": [QUERY]},
         score=lambda _, paper, __: scores[paper - 1],
     )
     answers = Asked(dataset=dataset, agents=[agent]).answers()
-    return measured(dataset, sheet_of(dataset, answers))
+    return measure_agents(dataset, collect_predictions(dataset, answers))

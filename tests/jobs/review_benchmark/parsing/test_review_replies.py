@@ -9,17 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.answered import (
+from jobs.review_benchmark.data import (
     RATIONALE,
     Conclusion,
     Likeness,
     Relevance,
     SearchPlan,
+    expression,
 )
-from jobs.review_benchmark.parsing.conclusion import parse_conclusion, parse_likeness
-from jobs.review_benchmark.parsing.plan import parse_plan
-from jobs.review_benchmark.parsing.score import parse_score
-from jobs.review_benchmark.search.query import expression
+from jobs.review_benchmark.parsing import (
+    parse_conclusion,
+    parse_likeness,
+    parse_plan,
+    parse_score,
+)
 from jobs.review_benchmark.settings import ENDS
 from runner.messages import ParseFailure, Reply
 

@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.review_benchmark.database.paper import Entry
-from jobs.review_benchmark.database.reading import Database
-from jobs.review_benchmark.gathering.gathering import sheet_of
-from jobs.review_benchmark.inputs.results import AgentResult
-from jobs.review_benchmark.measuring.results import measured
-from jobs.review_benchmark.rebuilt import Spent
-from jobs.review_benchmark.record import Record
-from jobs.review_benchmark.review import Review, TruthPaper
-from jobs.review_benchmark.scoring import score
+from jobs.review_benchmark.data import AgentRecord, Review, TruthPaper
+from jobs.review_benchmark.database.papers import ImportedRecord
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.predictions import collect_predictions
+from jobs.review_benchmark.rebuilt_reviews import AgentUsage
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.results import measure_agents
+from jobs.review_benchmark.score import score
 from runner.job import Answer
 from runner.scorecard import Verdict
 from tests.jobs.review_benchmark.agents import (
@@ -41,11 +40,11 @@ REVIEW = Review(
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperDatabase]:
     found = database_of(
         tmp_path_factory.mktemp("tasks") / "papers.db",
         [
-            Entry(source_id=str(at), pmid=str(at), title=f"voiding {at}")
+            ImportedRecord(source_id=str(at), pmid=str(at), title=f"voiding {at}")
             for at in range(1, 6)
         ],
     )
@@ -53,7 +52,9 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     found.close()
 
 
-def test_a_score_is_right_where_it_decides_as_the_review_did(papers: Database) -> None:
+def test_a_score_is_right_where_it_decides_as_the_review_did(
+    papers: PaperDatabase,
+) -> None:
     scores = {1: 4.0, 2: 2.0, 3: 4.0, 4: 1.0, 5: UNREADABLE}
     agent = Agent(
         model="m", queries={"CD1": QUERIES}, score=lambda _, paper, __: scores[paper]
@@ -78,7 +79,7 @@ def test_a_score_is_right_where_it_decides_as_the_review_did(papers: Database) -
 
 def test_an_imported_result_is_right_where_its_review_passes() -> None:
     records = tuple(
-        Record(document=pmid, pmid=pmid, included=True) for pmid in ("1", "2")
+        AgentRecord(document=pmid, pmid=pmid, included=True) for pmid in ("1", "2")
     )
     result = AgentResult(review="CD1", label="x", records=records)
     dataset = dataset_of([REVIEW], None, boot_b=0)
@@ -91,7 +92,9 @@ def test_an_imported_result_is_right_where_its_review_passes() -> None:
     )
 
 
-def test_searches_and_reviews_that_went_wrong_are_findings(papers: Database) -> None:
+def test_searches_and_reviews_that_went_wrong_are_findings(
+    papers: PaperDatabase,
+) -> None:
     dataset = dataset_of([REVIEW], papers, boot_b=0, max_candidates=2)
     agents = [
         Agent(model="m", queries={"CD1": QUERIES}, score=lambda *_: 1.0),
@@ -99,7 +102,7 @@ def test_searches_and_reviews_that_went_wrong_are_findings(papers: Database) -> 
         Agent(model="late", queries={}, score=lambda *_: 1.0),
     ]
     answers = Asked(dataset=dataset, agents=agents).answers()
-    found = measured(dataset, sheet_of(dataset, answers)).findings
+    found = measure_agents(dataset, collect_predictions(dataset, answers)).findings
     assert {(each.code, each.where, each.example) for each in found} >= {
         ("no_hits", "m", "CD1: none"),
         ("candidates_cut", "m", "CD1: 3 more"),
@@ -108,7 +111,7 @@ def test_searches_and_reviews_that_went_wrong_are_findings(papers: Database) -> 
     }
 
 
-def test_replies_are_added_up_by_review(papers: Database) -> None:
+def test_replies_are_added_up_by_review(papers: PaperDatabase) -> None:
     dataset = dataset_of([REVIEW], papers, boot_b=0)
     agent = Agent(
         model="m",
@@ -116,21 +119,23 @@ def test_replies_are_added_up_by_review(papers: Database) -> None:
         score=lambda _, paper, __: "timeout" if paper == 1 else 3.0,
     )
     answers: Given = Asked(dataset=dataset, agents=[agent], replicates=2).answers()
-    column = measured(dataset, sheet_of(dataset, answers)).columns["m"]
-    assert column.rebuilt["CD1"].spent == Spent(
+    column = measure_agents(dataset, collect_predictions(dataset, answers)).columns["m"]
+    assert column.rebuilt["CD1"].spent == AgentUsage(
         calls=10, tokens_in=1000, tokens_out=100, cost_usd=0.01
     )
     assert column.by_path()["replicate.2.recall"].value == pytest.approx(1 / 3)
 
 
-def test_a_replicate_that_has_not_begun_includes_nothing(papers: Database) -> None:
+def test_a_replicate_that_has_not_begun_includes_nothing(papers: PaperDatabase) -> None:
     dataset = dataset_of([REVIEW], papers, boot_b=0)
     agent = Agent(model="m", queries={"CD1": QUERIES}, score=lambda *_: 4.0)
     answers = Asked(dataset=dataset, agents=[agent], replicates=2).answers()
     first, second = answers.each
     still_open = (Answer(task=first[0].task, is_open=True),)
     unfinished = replace(answers, each=[still_open, second])
-    column = measured(dataset, sheet_of(dataset, unfinished)).columns["m"]
+    column = measure_agents(dataset, collect_predictions(dataset, unfinished)).columns[
+        "m"
+    ]
     assert {each.votes for each in column.rebuilt["CD1"].candidates} == {(False, True)}
     assert column.benchmarks["CD1"].recall == pytest.approx(2 / 3)
     assert column.by_path()["replicate.1.recall"].value == 0.0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.database.statements import SCHEMA, SQL
-from jobs.review_benchmark.search.fusion import fused
-from jobs.review_benchmark.search.query import Query, expression
+from jobs.review_benchmark.data import SearchQuery, expression
+from jobs.review_benchmark.database.reader import SCHEMA, SQL
+from jobs.review_benchmark.search import fuse_rankings
 
 terms = st.lists(
     st.one_of(
@@ -35,7 +35,7 @@ terms = st.lists(
 
 
 def test_groups_are_joined_by_and_synonyms_by_or() -> None:
-    query = Query(
+    query = SearchQuery(
         label="x",
         all_of=(("oxybutynin",), ("once daily", "controlled release")),
         none_of=("children",),
@@ -58,7 +58,7 @@ def test_groups_are_joined_by_and_synonyms_by_or() -> None:
 def test_a_term_is_a_phrase_of_at_most_eight_words(
     term: str, quoted: str | None
 ) -> None:
-    found = expression(Query(label="x", all_of=((term,),)))
+    found = expression(SearchQuery(label="x", all_of=((term,),)))
     if quoted is None:
         assert "eight" in found
         assert "nine" not in found
@@ -70,7 +70,9 @@ def test_a_term_is_a_phrase_of_at_most_eight_words(
 def test_whatever_a_model_says_can_be_searched(
     groups: list[list[str]], none_of: list[str]
 ) -> None:
-    query = Query(label="x", all_of=tuple(map(tuple, groups)), none_of=tuple(none_of))
+    query = SearchQuery(
+        label="x", all_of=tuple(map(tuple, groups)), none_of=tuple(none_of)
+    )
     asked = expression(query)
     if asked:
         connection = sqlite3.connect(":memory:")
@@ -80,6 +82,6 @@ def test_whatever_a_model_says_can_be_searched(
 
 
 def test_ranks_are_fused_and_ties_go_by_id() -> None:
-    assert fused([[5, 3], [3, 5], [9]]) == [3, 5, 9]
-    assert fused([[9], [5, 3], [3, 5]]) == [3, 5, 9]
-    assert fused([]) == []
+    assert fuse_rankings([[5, 3], [3, 5], [9]]) == [3, 5, 9]
+    assert fuse_rankings([[9], [5, 3], [3, 5]]) == [3, 5, 9]
+    assert fuse_rankings([]) == []

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.measuring.benchmark import Benchmark
-from jobs.review_benchmark.review import TruthPaper
-from jobs.review_benchmark.scoring import score
-from jobs.review_benchmark.settings import Settings
-from jobs.review_benchmark.summary.reasons import failure_reasons
-from jobs.review_benchmark.summary.terminal import MOST_LOST, MOST_PAIRS, MOST_REVIEWS
+from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, failure_reasons
+from jobs.review_benchmark.data import TruthPaper
+from jobs.review_benchmark.score import score
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.summary import MOST_LOST, MOST_PAIRS, MOST_REVIEWS
 from tests.jobs.review_benchmark.agents import Given
 from tests.jobs.review_benchmark.lost_studies import FIRST, SLEEP, imported, scored
 
@@ -83,7 +82,7 @@ def test_there_are_reasons_where_something_was_lost(
 ) -> None:
     found = min(found, truth)
     included = min(included, found)
-    own = Benchmark(
+    own = ReviewBenchmarkCounts(
         truth=truth,
         included_rows=included,
         found=found,
@@ -95,7 +94,7 @@ def test_there_are_reasons_where_something_was_lost(
         retrieved=found,
         methods={},
     )
-    settings = Settings(target_recall=target, recall_line=recall_line)
+    settings = ReviewBenchmarkSettings(target_recall=target, recall_line=recall_line)
     reasons = list(failure_reasons(own, settings))
     said = recall_line and included / truth < target
     assert len(reasons) == said + (found < truth) + (included < found)

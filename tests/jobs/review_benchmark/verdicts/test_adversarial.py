@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.settings import Settings
-from jobs.review_benchmark.verdicts.adversarial import KINDS, Adversarial
+from jobs.review_benchmark.adversarial_pairs import KINDS, AdversarialReport
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from tests.jobs.screening.commanded import command
 
 WRONG = ("opposite", "hedged")
 
 
 def test_sixty_pairs_are_alike_by_words_and_the_direction_tells_them_apart() -> None:
-    found = Adversarial.of(Settings())
+    found = AdversarialReport.of(ReviewBenchmarkSettings())
     assert len({pair.id for pair in found.pairs}) == 60
     assert len({pair.authors for pair in found.pairs}) == 60
     figures = found.figures()
@@ -31,7 +31,9 @@ def test_sixty_pairs_are_alike_by_words_and_the_direction_tells_them_apart() -> 
 
 
 def test_without_certainty_only_directions_count() -> None:
-    figures = Adversarial.of(Settings(certainty_within=3)).figures()
+    figures = AdversarialReport.of(
+        ReviewBenchmarkSettings(certainty_within=3)
+    ).figures()
     assert (figures["opposite"]["passed"], figures["hedged"]["passed"]) == (0, 10)
 
 

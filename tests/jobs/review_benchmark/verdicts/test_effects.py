@@ -11,20 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.inputs.rows import InputFindings
-from jobs.review_benchmark.answered import Certainty, Direction
-from jobs.review_benchmark.inputs.results import result_of
-from jobs.review_benchmark.inputs.truth import read_review
-from jobs.review_benchmark.inputs.written import review_json
-from jobs.review_benchmark.parsing.conclusion import parse_conclusion
-from jobs.review_benchmark.verdicts.effects import (
-    NOTHING,
-    Comparison,
-    Effect,
-    compared,
-    read,
-    stated,
-    together,
+from jobs.review_benchmark.data import Certainty, Direction
+from jobs.review_benchmark.effects import (
+    NO_EFFECT,
+    EffectComparison,
+    StatedEffect,
+    combine_comparisons,
+    compare_effects,
+    read_effect,
+    stated_effect,
 )
+from jobs.review_benchmark.parsing import parse_conclusion
+from jobs.review_benchmark.result_files import result_of
+from jobs.review_benchmark.truth_files import read_review, review_to_json
 from runner.errors import DatasetError
 from runner.messages import Reply
 from tests.jobs.review_benchmark.small_review import REVIEW
@@ -70,12 +69,12 @@ READ: tuple[tuple[str, Direction | None, Certainty | None], ...] = (
 def test_a_rule_reads_direction_and_certainty(
     text: str, direction: Direction | None, certainty: Certainty | None
 ) -> None:
-    found = read(text)
+    found = read_effect(text)
     assert (found.direction, found.certainty) == (direction, certainty)
 
 
 def test_the_first_statement_leads_and_the_others_are_kept() -> None:
-    found = read(
+    found = read_effect(
         "It improves tremor but may increase depression. It does not ease pain."
     )
     assert found.direction == "improves"
@@ -90,95 +89,100 @@ def test_the_first_statement_leads_and_the_others_are_kept() -> None:
 
 @given(st.text())
 def test_any_text_can_be_read_and_agrees_with_itself(text: str) -> None:
-    found = read(text)
+    found = read_effect(text)
     outcome = "not judged" if found.direction is None else "passed"
-    assert compared(found, found, 0).outcome == outcome
+    assert compare_effects(found, found, 0).outcome == outcome
 
 
 def test_fields_come_before_the_text() -> None:
     text = "It may reduce pain."
-    assert stated(text, None, None).direction == "improves"
-    found = stated(text, "worsens", "high")
+    assert stated_effect(text, None, None).direction == "improves"
+    found = stated_effect(text, "worsens", "high")
     assert (found.direction, found.others, found.certainty) == (
         "worsens",
         frozenset(),
         "high",
     )
     # what a field leaves open is read, and an unclear certainty is none
-    assert stated(text, "worsens", None).certainty == "low"
-    assert stated(text, None, "unclear").certainty is None
+    assert stated_effect(text, "worsens", None).certainty == "low"
+    assert stated_effect(text, None, "unclear").certainty is None
 
 
 @pytest.mark.parametrize(
     ("agent", "truth", "expected"),
     [
         (
-            Effect(direction="improves"),
-            Effect(direction="improves"),
+            StatedEffect(direction="improves"),
+            StatedEffect(direction="improves"),
             ("passed", "same"),
         ),
         (
-            Effect(direction="improves"),
-            Effect(direction="no_difference"),
+            StatedEffect(direction="improves"),
+            StatedEffect(direction="no_difference"),
             ("failed", "direction"),
         ),
-        (Effect(direction="improves"), NOTHING, ("not judged", "not_stated")),
+        (StatedEffect(direction="improves"), NO_EFFECT, ("not judged", "not_stated")),
         (
-            Effect(direction="no_difference"),
-            Effect(direction="improves", others=frozenset({"no_difference"})),
+            StatedEffect(direction="no_difference"),
+            StatedEffect(direction="improves", others=frozenset({"no_difference"})),
             ("not judged", "several_directions"),
         ),
         (
-            Effect(direction="improves", certainty="moderate"),
-            Effect(direction="improves", certainty="low"),
+            StatedEffect(direction="improves", certainty="moderate"),
+            StatedEffect(direction="improves", certainty="low"),
             ("passed", "same"),
         ),
         (
-            Effect(direction="improves", certainty="high"),
-            Effect(direction="improves", certainty="low"),
+            StatedEffect(direction="improves", certainty="high"),
+            StatedEffect(direction="improves", certainty="low"),
             ("failed", "certainty"),
         ),
         (
-            Effect(direction="improves", certainty="high"),
-            Effect(direction="improves"),
+            StatedEffect(direction="improves", certainty="high"),
+            StatedEffect(direction="improves"),
             ("passed", "same"),
         ),
     ],
 )
 def test_directions_are_compared_and_then_certainty(
-    agent: Effect, truth: Effect, expected: tuple[str, str]
+    agent: StatedEffect, truth: StatedEffect, expected: tuple[str, str]
 ) -> None:
     for first, second in ((agent, truth), (truth, agent)):
-        found = compared(first, second, 1)
+        found = compare_effects(first, second, 1)
         assert (found.outcome, found.reason) == expected
 
 
 def test_certainty_may_differ_by_as_many_levels_as_are_set() -> None:
-    high = Effect(direction="improves", certainty="high")
-    low = Effect(direction="improves", certainty="low")
-    assert [compared(high, low, within).outcome for within in range(4)] == [
+    high = StatedEffect(direction="improves", certainty="high")
+    low = StatedEffect(direction="improves", certainty="low")
+    assert [compare_effects(high, low, within).outcome for within in range(4)] == [
         *("failed", "failed", "passed", "passed")
     ]
 
 
 def test_a_contradiction_about_one_outcome_fails_or_is_not_judged() -> None:
-    truth = read("It makes no difference to grip strength. It may ease stiffness.")
-    assert compared(read("It is effective for grip strength."), truth, 1) == Comparison(
-        outcome="failed", reason="direction"
+    truth = read_effect(
+        "It makes no difference to grip strength. It may ease stiffness."
     )
-    assert compared(read("It may ease stiffness."), truth, 1).outcome == "not judged"
-    same = read("It makes no difference to grip strength. It worsens stiffness.")
-    assert compared(same, truth, 1).outcome == "not judged"
+    assert compare_effects(
+        read_effect("It is effective for grip strength."), truth, 1
+    ) == EffectComparison(outcome="failed", reason="direction")
+    assert (
+        compare_effects(read_effect("It may ease stiffness."), truth, 1).outcome
+        == "not judged"
+    )
+    same = read_effect("It makes no difference to grip strength. It worsens stiffness.")
+    assert compare_effects(same, truth, 1).outcome == "not judged"
 
 
 def test_more_than_half_of_the_judged_replicates_decide() -> None:
-    passed = Comparison(outcome="passed", reason="same")
-    failed = Comparison(outcome="failed", reason="certainty")
-    open_ = Comparison(outcome="not judged", reason="not_stated")
-    assert together([passed, open_]) == passed
-    assert together([passed, failed]) == failed
-    assert together([failed, passed, passed]) == passed
-    assert together([open_, open_]) == open_
+    passed = EffectComparison(outcome="passed", reason="same")
+    failed = EffectComparison(outcome="failed", reason="certainty")
+    open_ = EffectComparison(outcome="not judged", reason="not_stated")
+    assert combine_comparisons([passed, open_]) == passed
+    assert combine_comparisons([passed, failed]) == failed
+    assert combine_comparisons([failed, passed, passed]) == passed
+    assert combine_comparisons([open_, open_]) == open_
 
 
 def test_a_reply_states_only_what_it_says() -> None:
@@ -195,7 +199,7 @@ def test_a_reply_states_only_what_it_says() -> None:
 def test_truth_and_results_may_carry_both_as_fields(tmp_path: Path) -> None:
     path = tmp_path / "cochrane_CD7.json"
     review = replace(REVIEW, direction="no_difference", certainty="very_low")
-    path.write_text(json.dumps(review_json(review)))
+    path.write_text(json.dumps(review_to_json(review)))
     assert read_review(path) == review
     value = json.loads(path.read_text()) | {"conclusion_direction": "up"}
     path.write_text(json.dumps(value))

@@ -10,7 +10,7 @@ from statistics import mean, median
 
 import pytest
 
-from jobs.review_benchmark.verdicts.effects import read
+from jobs.review_benchmark.effects import read_effect
 from tests.jobs.screening.commanded import command, rows
 
 pytestmark = pytest.mark.realdata
@@ -142,7 +142,7 @@ def test_labels_take_the_place_of_mismatched_pairs(truth: Path) -> None:
 
 
 def test_the_rule_reads_the_effects_that_eight_authors_state(truth: Path) -> None:
-    found = {name: read(text) for name, text in conclusions(truth).items()}
+    found = {name: read_effect(text) for name, text in conclusions(truth).items()}
     assert {name: (own.direction, own.certainty) for name, own in found.items()} == {
         # each read by hand too: the leading statement, and the level named first
         "CD008080": ("no_difference", "very_low"),

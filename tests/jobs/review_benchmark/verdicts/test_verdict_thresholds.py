@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.verdicts.threshold import (
+from jobs.review_benchmark.conclusion_similarity import (
     FIXED,
     LEAST_PAIRS,
-    from_labels,
-    from_mismatched,
+    threshold_from_labels,
+    threshold_from_mismatched,
 )
 
 LABELS = st.lists(
@@ -31,7 +31,9 @@ def youden(pairs: list[tuple[float, bool]], threshold: float) -> float:
 def test_labels_draw_the_line_where_youdens_index_is_highest(
     pairs: list[tuple[float, bool]],
 ) -> None:
-    found = from_labels([each for each, _ in pairs], [label for _, label in pairs])
+    found = threshold_from_labels(
+        [each for each, _ in pairs], [label for _, label in pairs]
+    )
     if len({label for _, label in pairs}) < 2:
         assert found is None
         return
@@ -43,20 +45,22 @@ def test_labels_draw_the_line_where_youdens_index_is_highest(
 
 
 def test_each_label_is_judged_by_the_line_that_the_others_draw() -> None:
-    found = from_labels([0.1, 0.2, 0.3, 0.8, 0.9], [False, False, True, True, True])
+    found = threshold_from_labels(
+        [0.1, 0.2, 0.3, 0.8, 0.9], [False, False, True, True, True]
+    )
     assert found is not None
     # without the 0.3 the line is at 0.8; without any other it stays at 0.3
     assert (found.value, found.accuracy) == (0.3, 0.8)
     # without the only one of its kind the others know of no line, and call all alike
-    alone = from_labels([0.1, 0.2, 0.9], [False, False, True])
+    alone = threshold_from_labels([0.1, 0.2, 0.9], [False, False, True])
     assert alone is not None
     assert alone.accuracy == pytest.approx(2 / 3)
 
 
 def test_mismatched_pairs_draw_a_line_if_there_are_enough() -> None:
     pairs = [n / 100 for n in range(1, LEAST_PAIRS + 1)]
-    assert from_mismatched(pairs[1:]) is None
-    found = from_mismatched(pairs)
+    assert threshold_from_mismatched(pairs[1:]) is None
+    found = threshold_from_mismatched(pairs)
     assert found is not None
     # linear between the 19th and the 20th of twenty: rank 0.95 x 19 = 18.05 from 0
     assert found.value == pytest.approx(0.1905)
@@ -66,17 +70,17 @@ def test_mismatched_pairs_draw_a_line_if_there_are_enough() -> None:
 def test_judges_and_vectors_borrow_pairs_or_have_a_fixed_threshold() -> None:
     own, others = [0.1] * 10, [0.5] * 10
     for kind in ("judge", "embedding"):
-        found = from_mismatched(own, kind, borrowed=others)
+        found = threshold_from_mismatched(own, kind, borrowed=others)
         assert found is not None
         assert (found.source, found.n, found.value) == ("borrowed pairs", 20, 0.5)
         assert not found.admits(0.5)
-        found = from_mismatched(own, kind, borrowed=others[:9])
+        found = threshold_from_mismatched(own, kind, borrowed=others[:9])
         assert found is not None
         assert (found.source, found.n, found.value) == ("fixed", 0, FIXED[kind])
         assert found.admits(FIXED[kind])
         # nothing is borrowed where the own pairs are enough
-        found = from_mismatched([0.1] * 20, kind, borrowed=others)
+        found = threshold_from_mismatched([0.1] * 20, kind, borrowed=others)
         assert found is not None
         assert (found.source, found.value) == ("mismatched pairs", 0.1)
     # words have no fixed threshold, and pass nothing by themselves
-    assert from_mismatched(own, "tfidf", borrowed=others) is None
+    assert threshold_from_mismatched(own, "tfidf", borrowed=others) is None

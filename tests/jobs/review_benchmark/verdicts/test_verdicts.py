@@ -7,17 +7,23 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.review_benchmark.answered import Agreement, Likeness, Vector
-from jobs.review_benchmark.dataset import Dataset, Label
-from jobs.review_benchmark.matching.match import Matched
-from jobs.review_benchmark.rebuilt import Concluded, Rebuilt, Sheet
-from jobs.review_benchmark.review import Review
-from jobs.review_benchmark.settings import Settings
-from jobs.review_benchmark.summary.verdicts import verdict_text
-from jobs.review_benchmark.verdicts.findings import findings, not_available
-from jobs.review_benchmark.verdicts.measured import Verdicts, measured
-from jobs.review_benchmark.verdicts.metrics import metrics
-from jobs.review_benchmark.verdicts.tables import VERDICTS, VerdictFiles
+from jobs.review_benchmark.data import Agreement, Likeness, Review, Vector
+from jobs.review_benchmark.inputs import ConclusionLabel, ReviewDataset
+from jobs.review_benchmark.matching import MatchedPapers
+from jobs.review_benchmark.rebuilt_reviews import (
+    AgentConclusion,
+    RebuiltReview,
+    ReviewPredictions,
+)
+from jobs.review_benchmark.results import not_available, verdict_findings
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.summary import verdict_text
+from jobs.review_benchmark.tables import VERDICTS, VerdictFiles
+from jobs.review_benchmark.verdicts import (
+    ConclusionVerdicts,
+    judge_conclusions,
+    verdict_metrics,
+)
 from runner.scorecard import StreamedRow
 from tests.jobs.review_benchmark.small_review import REVIEW
 
@@ -34,25 +40,27 @@ def reviews(*conclusions: str) -> tuple[Review, ...]:
 
 def told(
     truths: Sequence[Review],
-    said: Mapping[str, Sequence[Concluded]],
+    said: Mapping[str, Sequence[AgentConclusion]],
     *,
-    labels: tuple[Label, ...] = (),
+    labels: tuple[ConclusionLabel, ...] = (),
     vectors: Mapping[str, Vector] | None = None,
     imported: bool = False,
     **settings: object,
-) -> Verdicts:
+) -> ConclusionVerdicts:
     """The verdicts of one agent."""
-    dataset = Dataset(
-        settings=Settings.model_validate(settings), reviews=tuple(truths), labels=labels
+    dataset = ReviewDataset(
+        settings=ReviewBenchmarkSettings.model_validate(settings),
+        reviews=tuple(truths),
+        labels=labels,
     )
-    sheet = Sheet(
+    sheet = ReviewPredictions(
         reviews=tuple(truths),
         models=("m",),
         rebuilt=tuple(
-            Rebuilt(
+            RebuiltReview(
                 review=review,
                 model="m",
-                matched=Matched(hits=(), serving=(), claimable=()),
+                matched=MatchedPapers(hits=(), serving=(), claimable=()),
                 documents={},
                 records={},
                 included=(),
@@ -64,22 +72,25 @@ def told(
         imported=imported,
         vectors=vectors or {},
     )
-    (found,) = measured(dataset, sheet)
+    (found,) = judge_conclusions(dataset, sheet)
     return found
 
 
-def values(found: Verdicts) -> dict[str, float | None]:
-    return {each.path: each.value for each in metrics(found, Settings())}
+def values(found: ConclusionVerdicts) -> dict[str, float | None]:
+    return {
+        each.path: each.value
+        for each in verdict_metrics(found, ReviewBenchmarkSettings())
+    }
 
 
-def text(said: str) -> tuple[Concluded, ...]:
-    return (Concluded(text=said),)
+def text(said: str) -> tuple[AgentConclusion, ...]:
+    return (AgentConclusion(text=said),)
 
 
-def judged(similarity: float, direction: Agreement = "same") -> Concluded:
+def judged(similarity: float, direction: Agreement = "same") -> AgentConclusion:
     """What a judge makes of a conclusion beside CD1's."""
     likeness = Likeness(similarity=similarity, direction=direction)
-    return Concluded(text="Said.", judged={"CD1": likeness})
+    return AgentConclusion(text="Said.", judged={"CD1": likeness})
 
 
 def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> None:
@@ -95,8 +106,8 @@ def test_sister_reviews_with_boilerplate_are_named_and_draw_no_line_alone() -> N
     assert found.threshold.value < found.alike["CD7", "CD8"] < 1
     assert all(found.is_alike(own.id) for own in truths)
     assert "Alike by themselves: CD7 and CD8 (" in "\n".join(verdict_text([found]))
-    dataset = Dataset(settings=Settings(), reviews=truths)
-    (finding,) = findings(dataset, [found])
+    dataset = ReviewDataset(settings=ReviewBenchmarkSettings(), reviews=truths)
+    (finding,) = verdict_findings(dataset, [found])
     assert (finding.n, finding.example) == (1, "CD7 and CD8")
 
 
@@ -124,7 +135,7 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
     said = {
         "CD1": text("Walking helps."),
         "CD2": text("Anything."),
-        "CD3": (Concluded(failure="nothing_included"),),
+        "CD3": (AgentConclusion(failure="nothing_included"),),
     }
     found = told(truths, said, verdict="tfidf")
     assert found.compared == {"CD1": 1.0}
@@ -163,22 +174,33 @@ def test_what_has_no_conclusion_to_compare_with_is_left_out_and_said() -> None:
         ([judged(1.0, "unclear")], 1.0, None, 0),
         ([judged(0.1, "unclear")], 0.1, False, 0),
         # of replicates the mean counts, and the direction of half of them
-        ([judged(0.5), Concluded(failure="no_conclusion"), judged(0.9)], 0.7, True, 0),
+        (
+            [judged(0.5), AgentConclusion(failure="no_conclusion"), judged(0.9)],
+            0.7,
+            True,
+            0,
+        ),
         ([judged(1.0, "opposite"), judged(1.0)], 1.0, False, 1),
         ([judged(1.0, "opposite"), judged(1.0), judged(1.0)], 1.0, True, 0),
     ],
 )
 def test_an_opposite_direction_fails_whatever_the_number(
-    conclusions: list[Concluded], similarity: float, passes: bool | None, opposite: int
+    conclusions: list[AgentConclusion],
+    similarity: float,
+    passes: bool | None,
+    opposite: int,
 ) -> None:
     truths = reviews("Walking helps.", "Singing helps.", "Rest helps.")
     others = {
-        review: [Concluded(text="Said.", judged={review: Likeness(similarity=value)})]
+        review: [
+            AgentConclusion(text="Said.", judged={review: Likeness(similarity=value)})
+        ]
         for review, value in (("CD2", 0.6), ("CD3", 0.1))
     }
     # CD2 and CD3 are labelled, and draw the line at 0.6
     labels = tuple(
-        Label(review=review, model="m", similar=review == "CD2") for review in others
+        ConclusionLabel(review=review, model="m", similar=review == "CD2")
+        for review in others
     )
     found = told(truths, {"CD1": conclusions, **others}, labels=labels, verdict="judge")
     assert found.threshold is not None
@@ -193,14 +215,16 @@ def test_an_opposite_direction_fails_whatever_the_number(
 def test_labels_of_what_the_run_has_not_are_counted() -> None:
     truths = reviews("Walking helps.", "Singing helps.")
     labels = tuple(
-        Label(review=review, model=model, similar=True)
+        ConclusionLabel(review=review, model=model, similar=True)
         for review, model in (("CD1", "m"), ("CD2", "m"), ("CD1", "other"))
     )
-    dataset = Dataset(settings=Settings(), reviews=truths, labels=labels)
+    dataset = ReviewDataset(
+        settings=ReviewBenchmarkSettings(), reviews=truths, labels=labels
+    )
     found = told(truths, {"CD1": text("Walking helps.")}, labels=labels)
     assert found.threshold is None
     assert [
-        (each.code, each.n, each.example) for each in findings(dataset, [found])
+        (each.code, each.n, each.example) for each in verdict_findings(dataset, [found])
     ] == [("labels_unused", 2, "CD2 of m"), ("labels_of_one_kind", 3, "")]
 
 
@@ -208,12 +232,12 @@ def test_vectors_are_compared_by_their_direction() -> None:
     truths = reviews("A.", "B.", "C.", "D.")
     vectors = {"CD1": (1.0, 0.0), "CD2": (0.0, 2.0), "CD3": (3.0, 4.0)}
     said = {
-        "CD1": [Concluded(text="A.", vector=(5.0, 0.0))],
-        "CD2": [Concluded(text="B.", vector=(0.0, -1.0))],
+        "CD1": [AgentConclusion(text="A.", vector=(5.0, 0.0))],
+        "CD2": [AgentConclusion(text="B.", vector=(0.0, -1.0))],
         # of another length than most: no model of one size made both
-        "CD3": [Concluded(text="C.", vector=(1.0, 0.0, 0.0))],
+        "CD3": [AgentConclusion(text="C.", vector=(1.0, 0.0, 0.0))],
         # the authors' own has none
-        "CD4": [Concluded(text="D.", vector=(1.0, 0.0))],
+        "CD4": [AgentConclusion(text="D.", vector=(1.0, 0.0))],
     }
     found = told(truths, said, vectors=vectors, verdict="embedding")
     assert found.compared == {"CD1": 1.0, "CD2": -1.0}
@@ -242,10 +266,12 @@ def test_nobody_is_asked_about_imported_conclusions() -> None:
 
 def test_results_without_conclusions_have_no_verdicts_unless_asked_for() -> None:
     truths = reviews("Walking helps.")
-    sheet = Sheet(reviews=truths, models=("m",), rebuilt=(), imported=True)
+    sheet = ReviewPredictions(reviews=truths, models=("m",), rebuilt=(), imported=True)
     for settings, expected in (({}, 0), ({"verdict": "tfidf"}, 1)):
-        dataset = Dataset(settings=Settings.model_validate(settings), reviews=truths)
-        assert len(measured(dataset, sheet)) == expected
+        dataset = ReviewDataset(
+            settings=ReviewBenchmarkSettings.model_validate(settings), reviews=truths
+        )
+        assert len(judge_conclusions(dataset, sheet)) == expected
 
 
 FIVE = tuple(f"It may help with {topic}." for topic in TOPICS[:5])
@@ -255,7 +281,7 @@ def test_a_judge_decides_about_five_reviews() -> None:
     truths = reviews(*FIVE)
     said = {
         own.id: [
-            Concluded(
+            AgentConclusion(
                 text=own.conclusion,
                 judged={
                     own.id: Likeness(similarity=0.9, direction="same"),
@@ -274,7 +300,7 @@ def test_a_judge_decides_about_five_reviews() -> None:
     assert "The threshold is fixed, since too few" in "\n".join(verdict_text([found]))
     (definition,) = (
         own.definition
-        for own in metrics(found, Settings())
+        for own in verdict_metrics(found, ReviewBenchmarkSettings())
         if own.path == "verdict.threshold"
     )
     assert definition.startswith("fixed@1(a value of siftlog's")
@@ -289,7 +315,7 @@ def test_vectors_decide_about_five_reviews_of_which_three_have_a_conclusion() ->
     truths = reviews(*FIVE)
     vectors = {own.id: (1.0, float(place)) for place, own in enumerate(truths)}
     said = {
-        own.id: [Concluded(text=own.conclusion, vector=vectors[own.id])]
+        own.id: [AgentConclusion(text=own.conclusion, vector=vectors[own.id])]
         for own in truths[:3]
     }
     found = told(truths, said, verdict="embedding", vectors=vectors)
@@ -304,7 +330,7 @@ def test_vectors_do_not_pass_the_opposite() -> None:
     vectors = {own.id: (1.0, float(place)) for place, own in enumerate(truths)}
     said = {
         own.id: [
-            Concluded(
+            AgentConclusion(
                 text=own.conclusion.replace("may help", "does not help"),
                 vector=vectors[own.id],
             )
@@ -334,7 +360,7 @@ def test_words_pass_nothing_by_themselves() -> None:
 
 def test_equal_directions_without_a_word_in_common_are_not_judged() -> None:
     truths = reviews("Quince syrup may reduce cough.", *FIVE)
-    said = {"CD1": [Concluded(text="Honey soothes.", direction="improves")]}
+    said = {"CD1": [AgentConclusion(text="Honey soothes.", direction="improves")]}
     found = told(truths, said)
     effect = found.matches["CD1"].effect
     assert effect is not None

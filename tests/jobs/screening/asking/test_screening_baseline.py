@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.lexical import content_words
-from jobs.screening.asking.lexical import baseline
-from jobs.screening.asking.request import request
-from jobs.screening.corpus import Criteria, Text
-from jobs.screening.judgement import Judgement
-from jobs.screening.parsing.criteria import parse_criteria
-from jobs.screening.parsing.screen import parse_screen
+from jobs.screening.baseline import baseline
+from jobs.screening.data import ArticleText, Criteria, ScreeningJudgement
+from jobs.screening.parsing import parse_criteria, parse_screen
+from jobs.screening.plan import request
 from runner.messages import Reply
 from tests.jobs.screening.asked_about import data, task
 
@@ -34,7 +32,8 @@ def reply(
     stage: str = "abstract",
 ) -> dict[str, Any]:
     dataset = data(
-        papers={"1": Text(title=title, abstract=abstract, year=2020)}, criteria=criteria
+        papers={"1": ArticleText(title=title, abstract=abstract, year=2020)},
+        criteria=criteria,
     )
     answer: dict[str, Any] = json.loads(baseline(request(dataset, task(stage))))
     return answer
@@ -93,10 +92,12 @@ def test_the_year_and_the_id_are_no_words_of_the_paper() -> None:
 
 
 def test_criteria_are_the_sections_of_the_abstract() -> None:
-    text = Text(title="Walking", abstract="Objectives To walk. Selection criteria All.")
+    text = ArticleText(
+        title="Walking", abstract="Objectives To walk. Selection criteria All."
+    )
     for review, question, inclusion in (
         (text, "To walk.", ("All.",)),
-        (Text(title="Walking"), "Walking", ()),
+        (ArticleText(title="Walking"), "Walking", ()),
     ):
         dataset = data(text=review, criteria=None, criteria_source="llm")
         said = baseline(request(dataset, task("criteria", "R7")))
@@ -107,7 +108,7 @@ def test_criteria_are_the_sections_of_the_abstract() -> None:
 
 @given(st.text(), st.text())
 def test_every_answer_is_readable_and_consistent(title: str, abstract: str) -> None:
-    dataset = data(papers={"1": Text(title=title, abstract=abstract)})
+    dataset = data(papers={"1": ArticleText(title=title, abstract=abstract)})
     found = parse_screen(Reply(text=baseline(request(dataset, task("abstract")))))
-    assert isinstance(found, Judgement)
+    assert isinstance(found, ScreeningJudgement)
     assert found.noticed == ()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.screening.asking.plan import follow_up, plan, wanted
-from jobs.screening.corpus import Criteria, Text
-from jobs.screening.dataset import Dataset
+from jobs.screening.data import ArticleText, Criteria
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.plan import follow_up, plan, planned_stages
 from runner.job import Answer, TaskSpec
 from tests.jobs.screening.asked_about import answer, data, task
 
@@ -21,7 +21,7 @@ def said(decision: str, p: float | None = None) -> str:
 
 
 def after(
-    dataset: Dataset, stage: str, reply: str | None, key: str = "R7:1"
+    dataset: ScreeningDataset, stage: str, reply: str | None, key: str = "R7:1"
 ) -> list[tuple[str, str, str | None]]:
     """Stage, key and skip of what follows."""
     spec = TaskSpec(stage=stage, key=key)
@@ -42,7 +42,7 @@ def test_records_are_asked_in_set_order_at_the_first_stage() -> None:
         assert [each.group for each in specs] == (
             ["R7:1", "R7:2"] if follows else [None, None]
         )
-        assert wanted(dataset) == set(stages)
+        assert planned_stages(dataset) == set(stages)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_model_s_criteria_go_with_every_task_of_their_review() -> None:
     dataset = data(criteria_source="llm", stages=("title", "abstract"))
     (spec,) = plan(dataset)
     assert (spec.stage, spec.key, spec.group) == ("criteria", "R7", "R7")
-    assert wanted(dataset) == {"criteria", "title", "abstract"}
+    assert planned_stages(dataset) == {"criteria", "title", "abstract"}
     read = answer(dataset, spec, '{"question": "Is it dark?"}')
     titles = list(follow_up(dataset, (read,)))
     assert [(each.stage, each.key) for each in titles] == [
@@ -133,7 +133,7 @@ def test_without_a_model_s_criteria_its_records_are_asked_all_the_same(
 
 
 def test_what_cannot_be_asked_is_skipped_with_its_reason() -> None:
-    def skips(dataset: Dataset) -> list[str | None]:
+    def skips(dataset: ScreeningDataset) -> list[str | None]:
         return [each.skip for each in plan(dataset)]
 
     assert skips(data(criteria=None, criteria_source="file")) == ["no_criteria"] * 2
@@ -143,6 +143,9 @@ def test_what_cannot_be_asked_is_skipped_with_its_reason() -> None:
     assert skips(data(criteria=None)) == [None, None]
     assert skips(data(max_prompt_tokens=10)) == ["too_long"] * 2
     assert skips(data(stages=("fulltext",))) == ["no_fulltext"] * 2
-    long = {"1": Text(title="x", abstract="words " * 9000), "2": Text(title="y")}
+    long = {
+        "1": ArticleText(title="x", abstract="words " * 9000),
+        "2": ArticleText(title="y"),
+    }
     assert skips(data(papers=long, max_prompt_tokens=4000)) == ["too_long", None]
     assert skips(data(criteria_source="llm", max_prompt_tokens=10)) == ["too_long"] * 3

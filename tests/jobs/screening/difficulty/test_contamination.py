@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.corpus import Corpus, Exclusion, Status, Text
-from jobs.screening.difficulty.contamination import (
+from jobs.screening.contamination import (
     Contamination,
     contamination,
     implied,
     macro_confirmed,
     together,
 )
-from jobs.screening.inputs.citations import Edges
+from jobs.screening.data import ArticleText, Corpus, Exclusion, Status
+from jobs.screening.input_tables import CitationCollector
 
 TITLES = {
     "1": "Sleep: a trial.",
@@ -32,8 +32,8 @@ TITLES = {
 def parted(known: Sequence[tuple[str, Status]], study: dict[str, str]) -> Contamination:
     corpus = Corpus(
         reviews={},
-        papers={paper: Text(title=title) for paper, title in TITLES.items()},
-        citations=Edges().citations(),
+        papers={paper: ArticleText(title=title) for paper, title in TITLES.items()},
+        citations=CitationCollector().citations(),
     )
     found = {
         paper: Exclusion(review="r", paper=paper, status=status)

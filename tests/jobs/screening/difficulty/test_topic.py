@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from jobs.screening.difficulty.drift import vectors_of
-from jobs.screening.difficulty.topic import Topic
-from jobs.screening.graph.relations import Graph
+from jobs.screening.graph import Graph
+from jobs.screening.topic_drift import TopicDrift, tfidf_vectors
 from tests.jobs.screening.corpora import World, worlds
 
 
@@ -15,7 +14,7 @@ from tests.jobs.screening.corpora import World, worlds
 def test_leaving_random_papers_out_changes_no_other_kind(world: World) -> None:
     corpus = world.corpus()
     graph = Graph(corpus)
-    vectors = vectors_of(corpus, graph)
+    vectors = tfidf_vectors(corpus, graph)
     if vectors is None:
         return
     excluded = corpus.excluded_by()
@@ -23,7 +22,7 @@ def test_leaving_random_papers_out_changes_no_other_kind(world: World) -> None:
         review = graph.reviews[near.review]
         known = excluded.get(review, {})
         whole, part = (
-            Topic(vectors, corpus, near, known, has_random=has_random)
+            TopicDrift(vectors, corpus, near, known, has_random=has_random)
             for has_random in (True, False)
         )
         kinds = dict(whole.drift(review).kinds)

@@ -8,16 +8,21 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.drawing.draw import Draw, Drawn, Dropped
-from jobs.screening.drawing.lot import drawn, shuffled
-from jobs.screening.graph.relations import Graph
-from jobs.screening.settings import Negatives, Settings
-from jobs.screening.validation_set import Kind
+from jobs.screening.data import RecordKind
+from jobs.screening.graph import Graph
+from jobs.screening.sampling import (
+    DrawnReview,
+    DroppedReview,
+    NegativeSampler,
+    first_by_hash,
+    shuffled_reviews,
+)
+from jobs.screening.settings import NegativeKind, ScreeningSettings
 from tests.jobs.screening.corpora import IDS, World, worlds
 
-ALL: tuple[Negatives, ...] = ("near-miss", "random", "true-excluded")
+ALL: tuple[NegativeKind, ...] = ("near-miss", "random", "true-excluded")
 SETTINGS = st.builds(
-    Settings,
+    ScreeningSettings,
     min_included=st.integers(1, 3),
     min_included_basis=st.sampled_from(("with_abstract", "all_references")),
     max_included=st.none() | st.integers(1, 3),
@@ -29,7 +34,9 @@ SETTINGS = st.builds(
 )
 
 
-def order(pool: set[str], settings: Settings, review: str, kind: str) -> list[str]:
+def order(
+    pool: set[str], settings: ScreeningSettings, review: str, kind: str
+) -> list[str]:
     def place(paper: str) -> tuple[str, str]:
         text = f"{settings.seed}\x1f{review}\x1f{kind}\x1f{paper}"
         return hashlib.sha256(text.encode()).hexdigest(), paper
@@ -37,10 +44,12 @@ def order(pool: set[str], settings: Settings, review: str, kind: str) -> list[st
     return sorted(pool, key=place)
 
 
-def outcomes(world: World, settings: Settings) -> dict[str, Drawn | Dropped | None]:
+def outcomes(
+    world: World, settings: ScreeningSettings
+) -> dict[str, DrawnReview | DroppedReview | None]:
     corpus = world.corpus()
     graph = Graph(corpus, settings.max_paper_degree)
-    draw, known = Draw(corpus, graph, settings), corpus.excluded_by()
+    draw, known = NegativeSampler(corpus, graph, settings), corpus.excluded_by()
     return {
         graph.reviews[near.review]: draw.of(
             near, known.get(graph.reviews[near.review], {})
@@ -50,7 +59,9 @@ def outcomes(world: World, settings: Settings) -> dict[str, Drawn | Dropped | No
 
 
 @given(worlds(), SETTINGS)
-def test_a_draw_is_that_of_the_definition(world: World, settings: Settings) -> None:
+def test_a_draw_is_that_of_the_definition(
+    world: World, settings: ScreeningSettings
+) -> None:
     found = outcomes(world, settings)
     assert list(found) == world.reviews
     for review, outcome in found.items():
@@ -59,7 +70,7 @@ def test_a_draw_is_that_of_the_definition(world: World, settings: Settings) -> N
         candidates = set().union(*map(world.included, related)) - own
         has_near = "near-miss" in settings.negatives
         basis = own if settings.min_included_basis == "with_abstract" else cited
-        if isinstance(outcome, Dropped):
+        if isinstance(outcome, DroppedReview):
             lacks = has_near and not settings.keep_without_negatives and not candidates
             assert outcome.why == (
                 "too_few_included"
@@ -70,12 +81,12 @@ def test_a_draw_is_that_of_the_definition(world: World, settings: Settings) -> N
             )
             assert outcome.why != "no_text" or not own
             continue
-        assert isinstance(outcome, Drawn)
+        assert isinstance(outcome, DrawnReview)
         known = world.known(review)
         true = {p for p, status in known.items() if status == "excluded"}
         true = (true & world.readable) - cited
         has_true = "true-excluded" in settings.negatives
-        pools: dict[Kind, set[str]] = {
+        pools: dict[RecordKind, set[str]] = {
             "included": own,
             "near-miss": candidates - set(known) if has_true else candidates,
             "random": world.readable - cited - candidates - set(known),
@@ -108,10 +119,14 @@ def test_a_draw_is_that_of_the_definition(world: World, settings: Settings) -> N
 def test_a_larger_draw_begins_with_the_smaller_one(
     pool: set[str], few: int, more: int
 ) -> None:
-    first = drawn(pool, few, seed=42, review="r", kind="near-miss")
-    both = drawn(sorted(pool), few + more, seed=42, review="r", kind="near-miss")
+    first = first_by_hash(pool, few, seed=42, review="r", kind="near-miss")
+    both = first_by_hash(
+        sorted(pool), few + more, seed=42, review="r", kind="near-miss"
+    )
     assert both[: len(first)] == first
-    assert sorted(drawn(pool, len(pool), seed=42, review="r", kind="x")) == sorted(pool)
+    assert sorted(
+        first_by_hash(pool, len(pool), seed=42, review="r", kind="x")
+    ) == sorted(pool)
 
 
 def test_the_first_reviews_of_the_seeded_order_are_taken() -> None:
@@ -119,14 +134,14 @@ def test_the_first_reviews_of_the_seeded_order_are_taken() -> None:
         edges=tuple((review, paper) for review in IDS for paper in ("1", "2")),
         readable=frozenset({"1", "2"}),
     )
-    base = Settings(min_included=1, negatives=("random",))
+    base = ScreeningSettings(min_included=1, negatives=("random",))
 
     def taken(**changed: object) -> list[str]:
         settings = base.model_copy(update=changed)
         return [review for review, out in outcomes(world, settings).items() if out]
 
     first, second = taken(max_reviews=3), taken(max_reviews=4)
-    assert set(first) == set(shuffled(IDS, 42)[:3])
+    assert set(first) == set(shuffled_reviews(IDS, 42)[:3])
     assert set(first) < set(second)
     assert taken(review=("9", "01")) == ["01", "9"]
     assert taken(seed=7, max_reviews=3) != first

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from jobs.screening.corpus import Text
-from jobs.screening.explain import explain_inputs
-from jobs.screening.explain.account import account_of
-from jobs.screening.explain.diagram import BOXES
-from jobs.screening.explain.page import page
-from jobs.screening.graph.relations import Graph
-from jobs.screening.settings import Settings
+from jobs.screening.data import ArticleText
+from jobs.screening.explain_inputs import explain_inputs, page
+from jobs.screening.graph import Graph
+from jobs.screening.negatives import BOXES, trace_negatives
+from jobs.screening.settings import ScreeningSettings
 from jobs.text import WIDTH, display_width
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.corpora import World, write_tables
@@ -41,8 +39,8 @@ def world(relations: int) -> World:
 
 def told(relations: int, **settings: Any) -> str:
     corpus = world(relations).corpus()
-    chosen = Settings(**settings)
-    account = account_of(corpus, Graph(corpus), chosen, "1")
+    chosen = ScreeningSettings(**settings)
+    account = trace_negatives(corpus, Graph(corpus), chosen, "1")
     return page(account, plain=chosen.ascii)
 
 
@@ -111,9 +109,9 @@ def test_the_diagram_is_as_wide_as_a_page(relations: int, *, plain: bool) -> Non
 def test_titles_from_outside_neither_break_the_boxes_nor_the_page() -> None:
     corpus = world(1).corpus()
     bad = "Z\x1b[31mu\N{COMBINING DIAERESIS}rich \N{CJK UNIFIED IDEOGRAPH-4E2D}\n" * 9
-    reviews = dict.fromkeys(corpus.reviews, Text(title=bad))
+    reviews = dict.fromkeys(corpus.reviews, ArticleText(title=bad))
     odd = replace(corpus, reviews=reviews)
-    account = account_of(odd, Graph(odd), Settings(), "1")
+    account = trace_negatives(odd, Graph(odd), ScreeningSettings(), "1")
     for plain in (False, True):
         text = page(account, plain=plain)
         assert "\x1b" not in text
@@ -126,7 +124,7 @@ def test_ids_of_any_length_fit_the_page() -> None:
     edges = [("1", paper) for paper in near] + [("2", near[0]), ("2", near[-1])]
     edges += [("2", f"8{paper}") for paper in near]
     corpus = World(edges=tuple(edges), readable=frozenset(p for _, p in edges)).corpus()
-    text = page(account_of(corpus, Graph(corpus), Settings(), "1"))
+    text = page(trace_negatives(corpus, Graph(corpus), ScreeningSettings(), "1"))
     assert max(map(display_width, text.splitlines())) == WIDTH
     assert "       shares 2:\n" in text
 
@@ -140,24 +138,24 @@ def test_a_review_without_a_row_of_its_own_is_told(tmp_path: Path) -> None:
             "papers": ["pmid,title,abstract", "7,Seven,text", "8,,text"],
         },
     )
-    found = explain_inputs(Settings(tables=tables, min_included=1), ("1",))
+    found = explain_inputs(ScreeningSettings(tables=tables, min_included=1), ("1",))
     assert found.text.startswith("1  (no title)\n")
     assert "not in the set: nothing can be read of it" in found.text
     assert found.json["candidates"] == [
         {"paper": "8", "title": "", "by": ("2",), "known": ""}
     ]
     with pytest.raises(DatasetError, match="nearest are 1, 2"):
-        explain_inputs(Settings(tables=tables), ("11",))
+        explain_inputs(ScreeningSettings(tables=tables), ("11",))
     with pytest.raises(DatasetError, match="name the one to explain"):
-        explain_inputs(Settings(tables=tables), ())
+        explain_inputs(ScreeningSettings(tables=tables), ())
     with pytest.raises(UsageError, match="one review at a time"):
-        explain_inputs(Settings(tables=tables), ("1", "2"))
+        explain_inputs(ScreeningSettings(tables=tables), ("1", "2"))
 
 
 @pytest.mark.realdata
 def test_the_first_review_of_a_size_to_follow_is_told(realdata: Path) -> None:
     tables = realdata / "near_miss" / "three_tables_schizophrenia"
-    found = explain_inputs(Settings(tables=tables), ())
+    found = explain_inputs(ScreeningSettings(tables=tables), ())
     told: Any = found.json
     assert told["review"] == "9000022"
     assert told["n_included"] == 19

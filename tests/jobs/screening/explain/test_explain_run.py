@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from jobs.screening.corpus import Criteria, Text
-from jobs.screening.dataset import Dataset
+from jobs.screening.data import ArticleText, Criteria, ScreeningRecord
 from jobs.screening.explain import explain
+from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
-from jobs.screening.validation_set import Record
 from jobs.testing import MemoryAnswers
 from jobs.text import WIDTH, display_width
 from runner.errors import UsageError
@@ -22,20 +21,22 @@ from tests.jobs.screening.asked_about import data
 from tests.jobs.screening.told_decisions import imported
 
 PAPERS = {
-    "11": Text(title="Walking for insomnia", abstract="A trial in adults.", year=2001),
-    "12": Text(title="Walking at night", abstract="A trial."),
-    "13": Text(title='=HYPERLINK("x")\x1b[31m singing', abstract="A survey."),
-    "14": Text(title="Dancing", abstract="A survey."),
+    "11": ArticleText(
+        title="Walking for insomnia", abstract="A trial in adults.", year=2001
+    ),
+    "12": ArticleText(title="Walking at night", abstract="A trial."),
+    "13": ArticleText(title='=HYPERLINK("x")\x1b[31m singing', abstract="A survey."),
+    "14": ArticleText(title="Dancing", abstract="A survey."),
 }
 KINDS = {"11": "included", "12": "included", "13": "near-miss", "14": "true-excluded"}
 
 
-def world(**settings: Any) -> Dataset:
+def world(**settings: Any) -> ScreeningDataset:
     """The review R7 with two included papers and two negatives."""
     made = data(papers=PAPERS, boot_b=0, **settings)
     assert made.validation_set is not None
     records = tuple(
-        Record(
+        ScreeningRecord(
             review="R7",
             paper=paper,
             kind=kind,  # type: ignore[arg-type]
@@ -63,19 +64,19 @@ def said(task: Task) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def dataset() -> Dataset:
+def dataset() -> ScreeningDataset:
     return world(stages=("title", "abstract"))
 
 
 @pytest.fixture(scope="module")
-def answers(dataset: Dataset) -> MemoryAnswers:
+def answers(dataset: ScreeningDataset) -> MemoryAnswers:
     return MemoryAnswers.of_run(
         job, dataset, said, models=("m/one", "m/two"), replicates=2
     )
 
 
 def test_a_record_is_told_with_its_whole_course(
-    dataset: Dataset, answers: MemoryAnswers
+    dataset: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     page = explain(dataset, answers, ("R7:12",))
     for line in (
@@ -108,7 +109,7 @@ def test_a_record_is_told_with_its_whole_course(
 
 
 def test_settings_of_scoring_change_what_a_record_comes_to(
-    dataset: Dataset, answers: MemoryAnswers
+    dataset: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     strict = dataset.settings.model_copy(
         update={"threshold": 0.95, "ensemble": ("any",)}
@@ -119,7 +120,7 @@ def test_settings_of_scoring_change_what_a_record_comes_to(
 
 
 def test_a_review_lists_what_was_missed_and_wrongly_included(
-    dataset: Dataset, answers: MemoryAnswers
+    dataset: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     page = explain(dataset, answers, ("R7",))
     for line in (
@@ -166,7 +167,7 @@ def test_criteria_of_models_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_names_what_is_near(
-    dataset: Dataset, answers: MemoryAnswers
+    dataset: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     assert explain(dataset, answers, (" R7:12 ", "12")).count("R7:12\n") == 1
     for item, near in (

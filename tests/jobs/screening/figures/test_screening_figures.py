@@ -8,11 +8,10 @@ from typing import TypeVar
 import pytest
 
 from jobs.figures import MOST_MODELS
-from jobs.screening.dataset import Dataset
-from jobs.screening.figures import Gallery
-from jobs.screening.figures.reading import MOST_CURVES, MOST_ROWS
-from jobs.screening.measuring.results import Results, measured
-from jobs.screening.settings import Settings
+from jobs.screening.figures import MOST_CURVES, MOST_ROWS, ScreeningFigures
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.results import ScreeningResults, measure_decisions
+from jobs.screening.settings import ScreeningSettings
 from runner.scorecard import Bars, Figure, Histogram, LineSeries, Mark, Panel, Points
 from tests.jobs.screening.told_decisions import Said, sheet
 
@@ -32,12 +31,14 @@ def review(name: str, of: int = 0) -> list[Said]:
     ]
 
 
-def results(*models: Sequence[Said]) -> Results:
-    return measured(Dataset(settings=Settings(boot_b=20)), sheet(*models))
+def results(*models: Sequence[Said]) -> ScreeningResults:
+    return measure_decisions(
+        ScreeningDataset(settings=ScreeningSettings(boot_b=20)), sheet(*models)
+    )
 
 
 def figures(*models: Sequence[Said]) -> dict[str, Figure]:
-    return {figure.name: figure for figure in Gallery(results(*models))}
+    return {figure.name: figure for figure in ScreeningFigures(results(*models))}
 
 
 def marks(panel: Panel, kind: type[Kind]) -> list[Kind]:
@@ -54,7 +55,7 @@ def many() -> dict[str, Figure]:
 def test_false_positives_and_savings_are_those_of_the_scorecard() -> None:
     rows = [*review("a"), *review("b", 3)]
     found = results(rows)
-    drawn = {figure.name: figure for figure in Gallery(found)}
+    drawn = {figure.name: figure for figure in ScreeningFigures(found)}
     known = found.columns["model 1"].by_path()
     (panel,) = drawn["fpr-by-kind"].panels
     (bars,) = marks(panel, Bars)

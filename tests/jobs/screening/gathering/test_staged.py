@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobs.screening.data import Decision, ScreeningJudgement
 from jobs.screening.decisions import (
     EXCLUDE,
     FAILED,
@@ -14,22 +15,27 @@ from jobs.screening.decisions import (
     UNCLEAR,
     UNPARSED,
 )
-from jobs.screening.gathering.joining import of_models, of_replicates
-from jobs.screening.gathering.staged import Step, course
-from jobs.screening.judgement import Decision, Judgement
+from jobs.screening.predictions import (
+    StageAnswer,
+    combine_stages,
+    join_models,
+    join_replicates,
+)
 from runner.messages import ParseFailure
 from tests.jobs.screening.told_decisions import Said, sheet
 
 LAST = 1
 
 
-def said(stage: int, decision: Decision, p: float) -> Step:
-    return Step(stage=stage, parsed=Judgement(decision=decision, p_include=p))
+def said(stage: int, decision: Decision, p: float) -> StageAnswer:
+    return StageAnswer(
+        stage=stage, parsed=ScreeningJudgement(decision=decision, p_include=p)
+    )
 
 
-UNREAD = Step(stage=1, parsed=ParseFailure(reason="no_decision"))
-BROKEN = Step(stage=1, error="overloaded")
-EARLIER = Step(stage=1, skip="excluded_earlier")
+UNREAD = StageAnswer(stage=1, parsed=ParseFailure(reason="no_decision"))
+BROKEN = StageAnswer(stage=1, error="overloaded")
+EARLIER = StageAnswer(stage=1, skip="excluded_earlier")
 
 
 @pytest.mark.parametrize(
@@ -38,39 +44,44 @@ EARLIER = Step(stage=1, skip="excluded_earlier")
         ([said(0, "include", 0.8), said(1, "exclude", 0.2)], EXCLUDE, 0.2, 1),
         ([said(0, "include", 0.8), UNREAD], INCLUDE, 0.8, 1),
         ([said(0, "unclear", 0.5), BROKEN], UNCLEAR, 0.5, 1),
-        ([said(0, "exclude", 0.3), Step(stage=1, is_open=True)], EXCLUDE, 0.3, 1),
+        (
+            [said(0, "exclude", 0.3), StageAnswer(stage=1, is_open=True)],
+            EXCLUDE,
+            0.3,
+            1,
+        ),
         ([said(0, "exclude", 0.3), EARLIER], EXCLUDE, 0.3, 1),
         (
-            [Step(stage=0, parsed=ParseFailure(reason="empty")), BROKEN],
+            [StageAnswer(stage=0, parsed=ParseFailure(reason="empty")), BROKEN],
             UNPARSED,
             None,
             1,
         ),
-        ([Step(stage=0, error="timeout")], FAILED, None, 1),
-        ([Step(stage=0, skip="too_long")], SKIPPED, None, 1),
-        ([Step(stage=0, is_open=True)], MISSING, None, 1),
+        ([StageAnswer(stage=0, error="timeout")], FAILED, None, 1),
+        ([StageAnswer(stage=0, skip="too_long")], SKIPPED, None, 1),
+        ([StageAnswer(stage=0, is_open=True)], MISSING, None, 1),
         ([], MISSING, None, 1),
     ],
 )
 def test_the_last_readable_stage_decides_and_nothing_else_excludes(
-    steps: list[Step], outcome: int, p: float | None, ended: int
+    steps: list[StageAnswer], outcome: int, p: float | None, ended: int
 ) -> None:
     for order in (steps, steps[::-1]):
-        found = course(order, LAST, has_ended=False)
+        found = combine_stages(order, LAST, has_ended=False)
         assert (found.outcome, found.p, found.ended) == (outcome, p, ended)
 
 
 def test_only_an_end_ranks_below_those_that_went_on() -> None:
-    found = course([said(0, "exclude", 0.05)], LAST, has_ended=True)
+    found = combine_stages([said(0, "exclude", 0.05)], LAST, has_ended=True)
     assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 0, EXCLUDE)
-    waiting = [said(0, "exclude", 0.3), Step(stage=1, is_open=True)]
+    waiting = [said(0, "exclude", 0.3), StageAnswer(stage=1, is_open=True)]
     for steps, latest in (
         (waiting, MISSING),
         ([said(0, "exclude", 0.3), BROKEN], FAILED),
         ([said(0, "exclude", 0.3), UNREAD], UNPARSED),
-        ([said(0, "exclude", 0.3), Step(stage=1, skip="too_long")], SKIPPED),
+        ([said(0, "exclude", 0.3), StageAnswer(stage=1, skip="too_long")], SKIPPED),
     ):
-        found = course(steps, LAST, has_ended=False)
+        found = combine_stages(steps, LAST, has_ended=False)
         assert (found.outcome, found.ended, found.latest) == (EXCLUDE, 1, latest)
 
 
@@ -87,7 +98,7 @@ def joined(rule: str, *words: str) -> list[str]:
     first, *more = columns(*words)
     own = sheet(first, *more).decisions
     found = (
-        of_replicates("m", own) if rule == "replicates" else of_models(rule, own)  # type: ignore[arg-type]
+        join_replicates("m", own) if rule == "replicates" else join_models(rule, own)  # type: ignore[arg-type]
     )
     return [OUTCOMES[outcome] for outcome in found.outcome.tolist()]
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.graph.naming import place_of
-from jobs.screening.graph.relations import Graph
-from jobs.screening.prepared.statistics import statistics_of
+from jobs.screening.data import review_place
+from jobs.screening.graph import Graph, statistics_of
 from runner.errors import DatasetError
 from tests.jobs.screening.corpora import World, worlds
 
@@ -80,8 +79,8 @@ def test_neither_blocks_nor_the_order_of_edges_matter(
 
 def test_an_unknown_review_is_told_the_nearest() -> None:
     reviews = ("100", "200", "2001")
-    assert place_of("200", reviews) == 1
+    assert review_place("200", reviews) == 1
     with pytest.raises(DatasetError, match=r"No review '202' .* are 200, 2001, 100\.$"):
-        place_of("202", reviews)
+        review_place("202", reviews)
     with pytest.raises(DatasetError, match=r"there are no reviews\.$"):
-        place_of("1", ())
+        review_place("1", ())

@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import UNPARSED, Sheet
-from jobs.screening.gathering.gathering import sheet_of
-from jobs.screening.gathering.records import screened
-from jobs.screening.importing.decisions import UNREAD, importer
-from jobs.screening.inputs.load import load
-from jobs.screening.parsing.screen import parse_screen
-from jobs.screening.prepared.columns import RECORDS
-from jobs.screening.scoring import score
-from jobs.screening.settings import Settings
+from jobs.screening.decisions import UNPARSED, ScreeningPredictions, screened_records
+from jobs.screening.importer import UNREAD, importer
+from jobs.screening.inputs import RECORDS, ScreeningDataset, load
+from jobs.screening.parsing import parse_screen
+from jobs.screening.predictions import collect_predictions
+from jobs.screening.score import score
+from jobs.screening.settings import ScreeningSettings
 from jobs.testing import MemoryAnswers
 from runner.errors import DatasetError, UsageError
 from runner.job import ImportedAnswer
@@ -36,8 +33,8 @@ GOOD: Mapping[str, object] = {
 }
 
 
-def gathered(dataset: Dataset, answers: MemoryAnswers) -> Sheet:
-    return sheet_of(dataset, answers, screened(dataset, answers))
+def gathered(dataset: ScreeningDataset, answers: MemoryAnswers) -> ScreeningPredictions:
+    return collect_predictions(dataset, answers, screened_records(dataset, answers))
 
 
 def a_set(folder: Path) -> Path:
@@ -101,7 +98,7 @@ def test_a_set_is_not_contradicted_nor_added_to(tmp_path: Path) -> None:
     _, answers = imported(tmp_path, [{**GOOD, "label": ""}], validation_set=known)
     assert len(answers.held) == 1
     # whoever decided elsewhere was told by nobody here
-    dataset = load(Settings(validation_set=known, boot_b=0))
+    dataset = load(ScreeningSettings(validation_set=known, boot_b=0))
     assert [own.code for own in dataset.findings] == ["criteria_from_title"]
     codes = {own.code for own in score(dataset, answers).findings}
     assert "criteria_from_title" not in codes
@@ -155,7 +152,7 @@ def test_confidence_in_the_decision_becomes_that_of_inclusion(tmp_path: Path) ->
     assert [str(p) for p in found.decisions[0].p] == ["0.75", "0.25", "nan"]
 
 
-def metrics_of(dataset: Dataset, answers: MemoryAnswers) -> dict[str, object]:
+def metrics_of(dataset: ScreeningDataset, answers: MemoryAnswers) -> dict[str, object]:
     (found,) = score(dataset, answers).models.values()
     return {own.path: own.value for own in found}
 
@@ -173,7 +170,7 @@ def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
     values = metrics_of(dataset, answers)
     assert values["all.macro.auroc"] == 0.75
     again = {**dict(dataset.settings), "threshold": 0.75}
-    decided = Dataset(settings=Settings.model_validate(again))
+    decided = ScreeningDataset(settings=ScreeningSettings.model_validate(again))
     values = metrics_of(decided, answers)
     assert values["all.micro.coverage"] == 1.0
     assert values["all.micro.sensitivity"] == 0.5
@@ -183,7 +180,7 @@ def test_a_score_without_a_decision_ranks(tmp_path: Path) -> None:
 
 def notes(path: Path, **settings: Any) -> tuple[list[ImportedAnswer], str]:
     """The answers of a file, and what is printed about it."""
-    given = Settings(decisions=path, **settings)
+    given = ScreeningSettings(decisions=path, **settings)
     read = importer.read((), given, model=None, form=None, replicates={})
     answers = list(read)
     return answers, " ".join(note for own in answers for note in own.notes)
@@ -202,7 +199,7 @@ def test_a_ranking_of_one_review_is_a_file_of_scores(tmp_path: Path) -> None:
     assert "rank is column asreview_ranking" in said
     assert "the file's name CD1 is the review's id" in said
     held = MemoryAnswers.of_import(answers)
-    (own,) = gathered(Dataset(settings=Settings()), held).decisions
+    (own,) = gathered(ScreeningDataset(settings=ScreeningSettings()), held).decisions
     assert own.p.tolist()[:3] == pytest.approx([5 / 6, 1 / 6, 3 / 6])
     assert np.isnan(own.p[3])
 
@@ -247,10 +244,16 @@ def test_what_is_no_file_of_decisions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="there is no decision"):
         imported(tmp_path, [])
     with pytest.raises(UsageError, match="Name the file"):
-        next(importer.read((), Settings(), model=None, form=None, replicates={}))
+        next(
+            importer.read((), ScreeningSettings(), model=None, form=None, replicates={})
+        )
     short = write_csv(tmp_path / "short.csv", COLUMNS[:2], [])
     with pytest.raises(DatasetError, match="column 'decision' is missing"):
-        next(importer.read((short,), Settings(), model=None, form=None, replicates={}))
+        next(
+            importer.read(
+                (short,), ScreeningSettings(), model=None, form=None, replicates={}
+            )
+        )
 
 
 @pytest.mark.parametrize("word", UNREAD)

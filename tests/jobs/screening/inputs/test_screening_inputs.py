@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs.screening.inputs.load import load
-from jobs.screening.prepared.summary import summary_text
-from jobs.screening.settings import Settings
+from jobs.screening.inputs import load
+from jobs.screening.prepare import summary_text
+from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
 from tests.jobs.screening.commanded import command, prepare, rows, write_csv
 from tests.jobs.screening.tables import EDGES, OPTIONS, PAPERS, tables, text
@@ -136,7 +136,7 @@ def test_nothing_to_analyse_divides_by_nothing(tmp_path: Path) -> None:
     assert "no review is left: take other --negatives" in summary_text(said, {})
     # and nothing is asked or measured either
     with pytest.raises(DatasetError, match="set holds no record: build the set with"):
-        load(Settings(validation_set=tmp_path / "set"))
+        load(ScreeningSettings(validation_set=tmp_path / "set"))
     # and a review without candidates counts in the mean
     said = built(tmp_path)
     assert said["near_misses"]["mean"] == pytest.approx(4 / 3)

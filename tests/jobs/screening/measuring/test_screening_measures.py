@@ -12,25 +12,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.comparison.difference import OPPOSITE
-from jobs.screening.dataset import Dataset
-from jobs.screening.decisions import Sheet
-from jobs.screening.measuring.pairs import Pair, pairs
-from jobs.screening.measuring.results import Column, measured
-from jobs.screening.measuring.wording import DRAWN_RATIO
-from jobs.screening.scoring.comparable import comparable
-from jobs.screening.settings import Settings
+from jobs.screening.decisions import ScreeningPredictions
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.rates import RATIO_CAVEAT
+from jobs.screening.results import (
+    ScreeningModelResults,
+    ScreeningPair,
+    measure_decisions,
+    pairs,
+)
+from jobs.screening.score import comparable
+from jobs.screening.settings import ScreeningSettings
 from runner.scorecard import Metric
 from tests.jobs.screening.told_decisions import Said, sheet
 
 RANKING = ("wss95", "tnr95", "recall_at_10pct", "atd", "loss", "ndcg", "auroc", "ap")
 
 
-def column(found: Sheet, **values: Any) -> Column:
-    results = measured(Dataset(settings=Settings(**{"boot_b": 20, **values})), found)
+def column(found: ScreeningPredictions, **values: Any) -> ScreeningModelResults:
+    results = measure_decisions(
+        ScreeningDataset(settings=ScreeningSettings(**{"boot_b": 20, **values})), found
+    )
     return results.columns["model 1"]
 
 
-def value(own: Column, path: str) -> float | None:
+def value(own: ScreeningModelResults, path: str) -> float | None:
     return own.by_path()[path].value
 
 
@@ -155,8 +161,8 @@ def test_what_goes_by_the_ratio_of_negatives_says_so() -> None:
     said = rows("a", (IN, "include", 0.9), (OUT, "exclude", 0.1))
     known = column(sheet(said), wss_level=(0.8,)).by_path()
     for path in ("all.micro.precision", "all.macro.f1", "all.macro.wss80"):
-        assert DRAWN_RATIO in (known[path].note or "")
-    assert DRAWN_RATIO not in (known["all.macro.tnr95"].note or "")
+        assert RATIO_CAVEAT in (known[path].note or "")
+    assert RATIO_CAVEAT not in (known["all.macro.tnr95"].note or "")
 
 
 def test_reasons_that_nobody_knows_are_not_the_reason_other() -> None:
@@ -200,10 +206,10 @@ def by_path(said: list[Any]) -> dict[str, Metric]:
     return dict(column(sheet(said), boot_b=5).by_path())
 
 
-def paired(first: list[Said], second: list[Said]) -> Pair:
+def paired(first: list[Said], second: list[Said]) -> ScreeningPair:
     found = sheet(first, second)
-    given_to = Settings(boot_b=20, interval="percentile")
-    columns = measured(Dataset(settings=given_to), found).columns
+    given_to = ScreeningSettings(boot_b=20, interval="percentile")
+    columns = measure_decisions(ScreeningDataset(settings=given_to), found).columns
     (own,) = pairs(
         {model: own.view for model, own in columns.items()},
         {model: comparable(own) for model, own in columns.items()},

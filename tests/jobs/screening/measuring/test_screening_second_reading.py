@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.screening.dataset import Dataset
-from jobs.screening.measuring.results import Column, measured
-from jobs.screening.settings import Settings
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.results import ScreeningModelResults, measure_decisions
+from jobs.screening.settings import ScreeningSettings
 from tests.jobs.screening import plain_scores as plain
 from tests.jobs.screening.plain_scores import Line, Value
 from tests.jobs.screening.told_decisions import sheet
@@ -45,7 +45,7 @@ def numbered(lines: Iterable[Line]) -> list[Line]:
     return [replace(line, paper=str(7 * at % 25)) for at, line in enumerate(lines)]
 
 
-def scored(lines: Sequence[Line], **values: Any) -> Column:
+def scored(lines: Sequence[Line], **values: Any) -> ScreeningModelResults:
     found = sheet(
         [(own.review, own.paper, own.kind, own.outcome, own.p) for own in lines]
     )
@@ -55,8 +55,10 @@ def scored(lines: Sequence[Line], **values: Any) -> Column:
         stages=("title", "abstract"),
     )
     drawn = {"boot_b": B, "interval": "percentile"}
-    given = Settings(boot_seed=SEED, level=LEVEL, **{**drawn, **values})
-    results = measured(Dataset(settings=given), replace(found, decisions=(own,)))
+    given = ScreeningSettings(boot_seed=SEED, level=LEVEL, **{**drawn, **values})
+    results = measure_decisions(
+        ScreeningDataset(settings=given), replace(found, decisions=(own,))
+    )
     return results.columns["model 1"]
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.corpus import Criteria
-from jobs.screening.parsing.criteria import parse_criteria
+from jobs.screening.data import Criteria
+from jobs.screening.parsing import parse_criteria
 from runner.messages import ParseFailure, Reply
 
 WHOLE = {

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.screening.judgement import DECISIONS, REASON_CODES, Judgement
-from jobs.screening.parsing.screen import parse_screen, probability
-from jobs.screening.parsing.words import WORDS
+from jobs.screening.data import DECISIONS, REASON_CODES, ScreeningJudgement
+from jobs.screening.parsing import WORDS, parse_screen, probability
 from runner.messages import ParseFailure, Reply
 
 OBJECT = '{"decision": "include", "p_include": 0.8, "reason_code": "meets_criteria"}'
@@ -24,9 +23,9 @@ def read(text: str, finish_reason: str = "stop") -> str:
     return f"{found.decision} by {found.rule}"
 
 
-def judged(text: str) -> Judgement:
+def judged(text: str) -> ScreeningJudgement:
     found = parse_screen(Reply(text=text))
-    assert isinstance(found, Judgement)
+    assert isinstance(found, ScreeningJudgement)
     return found
 
 
@@ -180,7 +179,7 @@ FRAGMENTS = st.sampled_from(
 def test_no_reply_makes_the_parser_raise(text: str, is_cut: bool) -> None:
     finish_reason = "length" if is_cut else "stop"
     found = parse_screen(Reply(text=text, finish_reason=finish_reason))
-    if isinstance(found, Judgement):
+    if isinstance(found, ScreeningJudgement):
         assert found.decision in DECISIONS
         assert found.reason_code in REASON_CODES
         assert found.p_include is None or 0 <= found.p_include <= 1

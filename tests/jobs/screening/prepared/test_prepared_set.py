@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobs.screening.prepared.preparing import SetFolder, prepared_set
-from jobs.screening.settings import Settings
+from jobs.screening.prepare import SetFolder, prepare_set
+from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
 from tests.jobs.screening.corpora import write_tables
 
@@ -31,7 +31,9 @@ TABLES = {
 
 def folder(tmp_path: Path, **settings: Any) -> SetFolder:
     tables = write_tables(tmp_path / "tables", TABLES)
-    return prepared_set(Settings(tables=tables, **{"min_included": 1, **settings}))
+    return prepare_set(
+        ScreeningSettings(tables=tables, **{"min_included": 1, **settings})
+    )
 
 
 def made(tmp_path: Path, **settings: Any) -> tuple[str, Any, list[dict[str, str]]]:
@@ -176,7 +178,7 @@ def test_papers_of_stop_words_alone_have_no_drift(tmp_path: Path) -> None:
     tables = write_tables(tmp_path / "tables", {**TABLES, "papers": papers})
     out = tmp_path / "set"
     out.mkdir()
-    told = prepared_set(Settings(tables=tables, min_included=1)).write(out)
+    told = prepare_set(ScreeningSettings(tables=tables, min_included=1)).write(out)
     assert told.json["topic_drift"] == {
         "reviews": 0,
         "macro": {"jaccard": None},
@@ -199,10 +201,10 @@ def test_records_are_one_set_in_any_order_of_files(tmp_path: Path) -> None:
     for number, paths in enumerate([(first, second), (second, first)]):
         out = tmp_path / str(number)
         out.mkdir()
-        settings = Settings(
+        settings = ScreeningSettings(
             records=paths, min_included=1, negatives=("near-miss", "true-excluded")
         )
-        told = prepared_set(settings).write(out)
+        told = prepare_set(settings).write(out)
         built.append({path.name: path.read_bytes() for path in out.iterdir()})
     assert built[0] == built[1]
     # a file's name is the title, unless it is a number

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.screening.inputs.load import SAMPLE, load
-from jobs.screening.prepared.reading import read_set
-from jobs.screening.settings import Settings
+from jobs.screening.inputs import SAMPLE, load, read_set
+from jobs.screening.settings import ScreeningSettings
 from runner.errors import DatasetError
 from tests.jobs.screening.commanded import command, prepare
 from tests.jobs.screening.tables import OPTIONS, tables
@@ -154,9 +153,9 @@ def test_full_texts_are_found_by_name(tmp_path: Path) -> None:
     (tmp_path / "01.md").write_text("not this one", "utf-8")
     (tmp_path / "2.3.md").write_text("caf\u00e9", "latin-1")
     (tmp_path / "4.pdf").write_text("", "utf-8")
-    found = load(Settings(stages=("fulltext",), fulltext=tmp_path))
+    found = load(ScreeningSettings(stages=("fulltext",), fulltext=tmp_path))
     assert sorted(found.fulltexts) == ["01", "2.3"]
     assert (found.fulltext("01"), found.fulltext("2.3")) == ("text", "caf\ufffd")
-    assert not load(Settings(fulltext=tmp_path)).fulltexts
+    assert not load(ScreeningSettings(fulltext=tmp_path)).fulltexts
     with pytest.raises(DatasetError, match="no such folder"):
-        load(Settings(stages=("fulltext",), fulltext=tmp_path / "none"))
+        load(ScreeningSettings(stages=("fulltext",), fulltext=tmp_path / "none"))

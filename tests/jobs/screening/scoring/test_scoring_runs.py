@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from jobs.comparison.pairing import label_agreement
-from jobs.screening.dataset import Dataset
+from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.job import job
-from jobs.screening.settings import Settings
+from jobs.screening.settings import ScreeningSettings
 from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.scorecard import LIMITS, Scorecard, StreamedRow, Verdict
@@ -36,25 +36,25 @@ def said(task: Task) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def sample() -> Dataset:
+def sample() -> ScreeningDataset:
     dataset = job.load(
-        job.with_sample(Settings(stages=("title", "abstract"), boot_b=0))
+        job.with_sample(ScreeningSettings(stages=("title", "abstract"), boot_b=0))
     )
-    assert isinstance(dataset, Dataset)
+    assert isinstance(dataset, ScreeningDataset)
     return dataset
 
 
 @pytest.fixture(scope="module")
-def answers(sample: Dataset) -> MemoryAnswers:
+def answers(sample: ScreeningDataset) -> MemoryAnswers:
     return MemoryAnswers.of_run(job, sample, said, models=("one", "two"), replicates=2)
 
 
 @pytest.fixture(scope="module")
-def card(sample: Dataset, answers: MemoryAnswers) -> Scorecard:
+def card(sample: ScreeningDataset, answers: MemoryAnswers) -> Scorecard:
     return job.score(sample, answers)
 
 
-def under(sample: Dataset, **changed: Any) -> Dataset:
+def under(sample: ScreeningDataset, **changed: Any) -> ScreeningDataset:
     return replace(sample, settings=sample.settings.model_copy(update=changed))
 
 
@@ -62,14 +62,14 @@ def values(card: Scorecard, model: str = "one") -> Mapping[str, Any]:
     return {metric.path: metric.value for metric in card.models[model]}
 
 
-def ending_in(sample: Dataset, *digits: str) -> int:
+def ending_in(sample: ScreeningDataset, *digits: str) -> int:
     drawn = sample.validation_set
     assert drawn is not None
     return sum(record.key[-1] in digits for record in drawn.records)
 
 
 def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
-    card: Scorecard, sample: Dataset
+    card: Scorecard, sample: ScreeningDataset
 ) -> None:
     found = values(card)
     # titles that are sure, and what no later stage took back
@@ -92,7 +92,7 @@ def test_a_stage_that_cannot_be_read_or_fails_excludes_nobody(
 
 
 def test_another_title_threshold_uses_stored_answers_or_says_what_is_missing(
-    sample: Dataset, answers: MemoryAnswers
+    sample: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     surer = job.score(under(sample, title_exclude_below=0.5), answers)
     ended = ending_in(sample, "1", "2")
@@ -106,7 +106,7 @@ def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once(
     tmp_path: Path,
 ) -> None:
     made = some_records(tmp_path, lambda place, _: place < 12)
-    given = Settings(criteria_source="llm", validation_set=made, boot_b=0)
+    given = ScreeningSettings(criteria_source="llm", validation_set=made, boot_b=0)
     dataset = job.load(job.with_sample(given))
     answers = MemoryAnswers.of_run(
         job,
@@ -123,7 +123,7 @@ def test_every_replicate_screens_by_the_criteria_that_its_model_stated_once(
 
 
 def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
-    sample: Dataset, answers: MemoryAnswers
+    sample: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     stages = ("title", "abstract", "fulltext")
     card = job.score(under(sample, stages=stages), answers)
@@ -135,7 +135,7 @@ def test_a_stage_that_the_run_never_had_is_missing_for_all_who_are_alive(
 
 
 def test_thresholds_and_readings_are_chosen_after_the_fact(
-    sample: Dataset, answers: MemoryAnswers
+    sample: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     found = values(job.score(under(sample, threshold=0.9), answers))
     drawn = sample.validation_set
@@ -144,7 +144,7 @@ def test_thresholds_and_readings_are_chosen_after_the_fact(
 
 
 def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
-    card: Scorecard, sample: Dataset
+    card: Scorecard, sample: ScreeningDataset
 ) -> None:
     columns = {table.name: table.columns for table in card.tables}
     for table in card.tables:
@@ -174,7 +174,7 @@ def test_every_table_row_fits_its_columns_and_verdicts_say_right_or_wrong(
 
 
 def test_written_decisions_of_stages_and_replicates_are_imported_as_they_were(
-    sample: Dataset, card: Scorecard, answers: MemoryAnswers, tmp_path: Path
+    sample: ScreeningDataset, card: Scorecard, answers: MemoryAnswers, tmp_path: Path
 ) -> None:
     surer = job.score(under(sample, title_exclude_below=0.5), answers)
     for given in (card, surer):
@@ -189,7 +189,7 @@ def test_written_decisions_of_stages_and_replicates_are_imported_as_they_were(
 
 
 def test_ensembles_and_figures_and_comparables_are_there(
-    sample: Dataset, answers: MemoryAnswers
+    sample: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     found = job.score(under(sample, ensemble=("any", "all")), answers)
     assert list(found.models) == ["one", "two", "ensemble/any", "ensemble/all"]
@@ -223,7 +223,7 @@ def test_ensembles_and_figures_and_comparables_are_there(
 
 
 def test_a_report_has_what_a_reader_looks_for(
-    sample: Dataset, answers: MemoryAnswers
+    sample: ScreeningDataset, answers: MemoryAnswers
 ) -> None:
     name = "recorded:/a/long/way/to/the/replies/of/a/model-8b.jsonl"
     other = replace(

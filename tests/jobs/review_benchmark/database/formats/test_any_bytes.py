@@ -9,13 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.formats.form import Form
-from jobs.review_benchmark.database.merging import sought
-from jobs.review_benchmark.database.paper import BadEntry, Deleted, Entry
+from jobs.review_benchmark.database.formats import read_papers
+from jobs.review_benchmark.database.papers import (
+    DeletedRecords,
+    ImportedRecord,
+    PaperFormat,
+    UnreadableRecord,
+    normalise_record,
+)
 from runner.errors import DatasetError
 
-PIECES: dict[Form, list[bytes]] = {
+PIECES: dict[PaperFormat, list[bytes]] = {
     "json": [b'{"papers":', b'[{"pmid":1}', b'"\\ud800"', b"null", b"]}", b",", b"[["],
     "jsonl": [b'{"pmid":1}', b'{"year":', b"1e999", b"}", b"\n", b'{"papers":[3]}'],
     "csv": [b"pmid,title\n", b"1,a\n", b'"', b",", b"\r", b"\x00", b"doi"],
@@ -40,7 +44,7 @@ PIECES: dict[Form, list[bytes]] = {
 }
 
 
-@pytest.mark.parametrize("form", get_args(Form))
+@pytest.mark.parametrize("form", get_args(PaperFormat))
 @settings(
     max_examples=40,
     deadline=None,
@@ -48,20 +52,20 @@ PIECES: dict[Form, list[bytes]] = {
 )
 @given(data=st.data())
 def test_a_reader_never_fails_otherwise(
-    tmp_path: Path, form: Form, data: st.DataObject
+    tmp_path: Path, form: PaperFormat, data: st.DataObject
 ) -> None:
     piece = st.one_of(st.sampled_from(PIECES[form]), st.binary(max_size=3))
     path = tmp_path / "any"
     path.write_bytes(b"".join(data.draw(st.lists(piece, max_size=12))))
     said = path.name
     try:
-        found = list(read(path, form, {}))
+        found = list(read_papers(path, form, {}))
     except DatasetError as error:
         found, said = [], str(error)
     assert path.name in said
     for each in found:
-        if isinstance(each, Entry):
+        if isinstance(each, ImportedRecord):
             # whatever SQLite takes can be encoded
-            "".join(map(str, sought(each).paper.row)).encode()
+            "".join(map(str, normalise_record(each).paper.row)).encode()
         else:
-            assert isinstance(each, BadEntry | Deleted)
+            assert isinstance(each, UnreadableRecord | DeletedRecords)

@@ -7,25 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.formats.form import form_of
-from jobs.review_benchmark.database.paper import BadEntry, Entry, Found
+from jobs.review_benchmark.database.formats import read_papers
+from jobs.review_benchmark.database.papers import (
+    ImportedRecord,
+    ReadRecord,
+    UnreadableRecord,
+    paper_format,
+)
 from runner.errors import DatasetError, UsageError
 
 PAPER = {"pmid": 7, "title": " One ", "year": 1999.0, "authors": ["A", " ", "B"]}
-ENTRY = Entry(source_id="1", pmid="7", title="One", year=1999, authors=("A", "B"))
+ENTRY = ImportedRecord(
+    source_id="1", pmid="7", title="One", year=1999, authors=("A", "B")
+)
 
 
-def found(folder: Path, name: str, text: str) -> list[Found]:
+def found(folder: Path, name: str, text: str) -> list[ReadRecord]:
     path = folder / name
     path.write_text(text)
-    return list(read(path, form_of(path), {}))
+    return list(read_papers(path, paper_format(path), {}))
 
 
-def bad(folder: Path, text: str) -> BadEntry:
+def bad(folder: Path, text: str) -> UnreadableRecord:
     """The last record of a JSONL file, which is bad."""
     *_, last = found(folder, "some.jsonl", text)
-    assert isinstance(last, BadEntry)
+    assert isinstance(last, UnreadableRecord)
     return last
 
 
@@ -55,9 +61,9 @@ def test_included_papers_come_first_and_records_are_numbered_through(
     }
     entries = found(tmp_path, "some.json", json.dumps(value))
     assert entries == [
-        Entry(source_id="1", title="a"),
-        Entry(source_id="2", title="b"),
-        Entry(source_id="9", title="c"),
+        ImportedRecord(source_id="1", title="a"),
+        ImportedRecord(source_id="2", title="b"),
+        ImportedRecord(source_id="9", title="c"),
     ]
 
 
@@ -66,8 +72,8 @@ def test_a_table_with_gaps_has_numbers_for_ids(tmp_path: Path) -> None:
         '{"pmid": 123.0, "year": "1999.0"}\n{"pmid": null, "title": "x", "year": ""}'
     )
     first, second = found(tmp_path, "some.jsonl", lines)
-    assert first == Entry(source_id="1", pmid="123.0", year=1999)
-    assert second == Entry(source_id="2", title="x")
+    assert first == ImportedRecord(source_id="1", pmid="123.0", year=1999)
+    assert second == ImportedRecord(source_id="2", title="x")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +107,6 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_name_that_says_no_format_needs_it_said() -> None:
-    assert form_of(Path("some.XML.gz")) == "pubmed"
+    assert paper_format(Path("some.XML.gz")) == "pubmed"
     with pytest.raises(UsageError, match="--format"):
-        form_of(Path("some.txt"))
+        paper_format(Path("some.txt"))

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.formats import pubmed
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.formats.form import form_of
-from jobs.review_benchmark.database.paper import BadEntry, Deleted, Entry, Found
+from jobs.review_benchmark.database import pubmed
+from jobs.review_benchmark.database.formats import read_papers
+from jobs.review_benchmark.database.papers import (
+    DeletedRecords,
+    ImportedRecord,
+    ReadRecord,
+    UnreadableRecord,
+    paper_format,
+)
 from runner.errors import DatasetError
 
 DOCTYPE = (
@@ -75,15 +80,15 @@ def pubmed_set(*records: str, doctype: str = DOCTYPE) -> str:
     )
 
 
-def found(folder: Path, text: str) -> list[Found]:
+def found(folder: Path, text: str) -> list[ReadRecord]:
     path = folder / "some.xml.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    return list(read(path, form_of(path), {}))
+    return list(read_papers(path, paper_format(path), {}))
 
 
 def test_a_record_says_what_it_is_and_nothing_of_what_it_cites(tmp_path: Path) -> None:
     assert found(tmp_path, pubmed_set(RICH)) == [
-        Entry(
+        ImportedRecord(
             source_id="0077",
             pmid="0077",
             doi="10.1/place",
@@ -103,14 +108,14 @@ def test_the_doi_of_the_article_list_comes_first(tmp_path: Path) -> None:
     )
     both = RICH.replace("<PubmedData>", data.removesuffix("</PubmedData>"))
     (entry,) = found(tmp_path, pubmed_set(both))
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, ImportedRecord)
     assert entry.doi == "10.1/own"
 
 
 def test_chapters_are_papers_and_deleted_ones_are_counted(tmp_path: Path) -> None:
     deleted = "<DeleteCitation><PMID>1</PMID><PMID>2</PMID></DeleteCitation>"
     assert found(tmp_path, pubmed_set(BOOK, deleted)) == [
-        Entry(
+        ImportedRecord(
             source_id="88",
             pmid="88",
             doi="10.1/book",
@@ -119,14 +124,14 @@ def test_chapters_are_papers_and_deleted_ones_are_counted(tmp_path: Path) -> Non
             journal="Whole book",
             year=2011,
         ),
-        Deleted(n=2),
+        DeletedRecords(n=2),
     ]
 
 
 def test_a_record_without_anything_to_tell_it_by_is_bad(tmp_path: Path) -> None:
     empty = "<PubmedArticle><MedlineCitation/></PubmedArticle>"
     _, bad = found(tmp_path, pubmed_set(article(), empty))
-    assert isinstance(bad, BadEntry)
+    assert isinstance(bad, UnreadableRecord)
     assert bad.number == 2
 
 
@@ -134,9 +139,9 @@ def test_records_come_out_while_the_file_is_still_read(tmp_path: Path) -> None:
     many = [article(n, "word " * 400) for n in range(1, 400)]
     path = tmp_path / "cut.xml"
     path.write_text(pubmed_set(*many)[:-3000])
-    records = read(path, "pubmed", {})
+    records = read_papers(path, "pubmed", {})
     first = next(records)
-    assert isinstance(first, Entry)
+    assert isinstance(first, ImportedRecord)
     assert first.pmid == "1"
     with pytest.raises(DatasetError, match=r"cut\.xml: not XML"):
         list(records)
@@ -192,4 +197,4 @@ def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
     path = tmp_path / "cut.xml.gz"
     path.write_bytes(gzip.compress(pubmed_set(article()).encode())[:-12])
     with pytest.raises(DatasetError, match="check the path"):
-        list(read(path, "pubmed", {}))
+        list(read_papers(path, "pubmed", {}))

@@ -6,22 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.formats import choice
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.formats.form import form_of
-from jobs.review_benchmark.database.paper import BadEntry, Entry, Found
+from jobs.review_benchmark.database import formats
+from jobs.review_benchmark.database.formats import read_papers
+from jobs.review_benchmark.database.papers import (
+    ImportedRecord,
+    ReadRecord,
+    UnreadableRecord,
+    paper_format,
+)
 from runner.errors import DatasetError
 
 
-def found(folder: Path, name: str, text: str) -> list[Found]:
+def found(folder: Path, name: str, text: str) -> list[ReadRecord]:
     path = folder / name
     path.write_text(text)
-    return list(read(path, form_of(path), {}))
+    return list(read_papers(path, paper_format(path), {}))
 
 
-def one(folder: Path, name: str, text: str) -> Entry:
+def one(folder: Path, name: str, text: str) -> ImportedRecord:
     (entry,) = found(folder, name, text)
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, ImportedRecord)
     return entry
 
 
@@ -43,7 +47,7 @@ def test_both_names_of_a_ris_tag_are_read(tmp_path: Path) -> None:
     )
     second = ris("T1  - Other", "A1  - E, F", "Y1  - 1999", "N2  - More.", "T2  - J")
     assert found(tmp_path, "some.ris", "Provider: X\r\n" + first + "\r\n" + second) == [
-        Entry(
+        ImportedRecord(
             source_id="x1",
             doi="https://doi.org/10.1/A",
             title="One title over two lines",
@@ -52,7 +56,7 @@ def test_both_names_of_a_ris_tag_are_read(tmp_path: Path) -> None:
             journal="Journal",
             year=2001,
         ),
-        Entry(
+        ImportedRecord(
             source_id="2",
             title="Other",
             abstract="More.",
@@ -86,11 +90,11 @@ def test_a_number_of_another_database_is_no_pmid(
 
 def test_a_ris_record_without_end_is_bad_and_the_next_is_read(tmp_path: Path) -> None:
     bad, good = found(tmp_path, "some.ris", "TY  - JOUR\nTI  - a\n" + ris("TI  - b"))
-    assert isinstance(bad, BadEntry)
+    assert isinstance(bad, UnreadableRecord)
     assert (bad.number, "no end" in bad.reason) == (1, True)
-    assert good == Entry(source_id="2", title="b")
+    assert good == ImportedRecord(source_id="2", title="b")
     (bad,) = found(tmp_path, "some.ris", "TY  - JOUR\n  lost\nTI  - a")
-    assert isinstance(bad, BadEntry)
+    assert isinstance(bad, UnreadableRecord)
 
 
 def test_latex_becomes_plain_text(tmp_path: Path) -> None:
@@ -112,7 +116,7 @@ def test_latex_becomes_plain_text(tmp_path: Path) -> None:
 }
 """,
     )
-    assert entry == Entry(
+    assert entry == ImportedRecord(
         source_id="key1",
         pmid="123",
         doi="10.1/a_b",
@@ -155,10 +159,10 @@ def test_a_bad_entry_is_told_and_the_next_is_read(
     tmp_path: Path, entry: str, reason: str
 ) -> None:
     bad, good = found(tmp_path, "some.bib", f"{entry}\n@misc{{m, title = {{b}}}}\n")
-    assert isinstance(bad, BadEntry)
+    assert isinstance(bad, UnreadableRecord)
     assert bad.number == 1
     assert reason in bad.reason
-    assert good == Entry(source_id="m", title="b")
+    assert good == ImportedRecord(source_id="m", title="b")
 
 
 @pytest.mark.parametrize("name", ["some.ris", "some.bib"])
@@ -174,6 +178,6 @@ def test_without_its_library_the_extra_is_named(
     def nothing(name: str) -> None:
         assert name in {"rispy", "bibtexparser"}
 
-    monkeypatch.setattr(choice, "find_spec", nothing)
+    monkeypatch.setattr(formats, "find_spec", nothing)
     with pytest.raises(DatasetError, match=rf"{name}: .*siftlog\[refs\]"):
         found(tmp_path, name, "")

@@ -6,17 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from jobs.review_benchmark.database.formats.choice import read
-from jobs.review_benchmark.database.formats.form import form_of
-from jobs.review_benchmark.database.formats.table import columns_of
-from jobs.review_benchmark.database.paper import BadEntry, Entry, Found
+from jobs.review_benchmark.database.formats import mapped_columns, read_papers
+from jobs.review_benchmark.database.papers import (
+    ImportedRecord,
+    ReadRecord,
+    UnreadableRecord,
+    paper_format,
+)
 from runner.errors import DatasetError, UsageError
 
 
-def found(folder: Path, name: str, text: str, *mapped: str) -> list[Found]:
+def found(folder: Path, name: str, text: str, *mapped: str) -> list[ReadRecord]:
     path = folder / name
     path.write_text(text)
-    return list(read(path, form_of(path), columns_of(mapped)))
+    return list(read_papers(path, paper_format(path), mapped_columns(mapped)))
 
 
 def test_columns_go_by_several_names(tmp_path: Path) -> None:
@@ -26,36 +29,36 @@ def test_columns_go_by_several_names(tmp_path: Path) -> None:
         ",,Other,,,0\n"
     )
     expected = [
-        Entry(
+        ImportedRecord(
             source_id="5",
             pmid="7.0",
             title="One, and two",
             authors=("A B", "C D"),
             year=2001,
         ),
-        Entry(source_id="2", title="Other"),
+        ImportedRecord(source_id="2", title="Other"),
     ]
     assert found(tmp_path, "some.csv", text) == expected
     tabbed = text.replace(", and", " and").replace(",", "\t").replace('"', "")
     first, second = found(tmp_path, "some.tsv", tabbed)
-    assert isinstance(first, Entry)
+    assert isinstance(first, ImportedRecord)
     assert (first.title, second) == ("One and two", expected[1])
 
 
 def test_a_mapped_column_takes_the_place_of_a_known_one(tmp_path: Path) -> None:
     text = "title,Name of paper,pubmedID\nlabel,One,7\n"
     assert found(tmp_path, "some.csv", text, "title = Name of paper") == [
-        Entry(source_id="1", pmid="7", title="One")
+        ImportedRecord(source_id="1", pmid="7", title="One")
     ]
 
 
 def test_a_row_of_another_width_is_bad_and_the_next_is_read(tmp_path: Path) -> None:
     one, bad, three = found(tmp_path, "some.csv", "pmid,title\n1,a\n2,b,c\n3,d\n")
-    assert isinstance(bad, BadEntry)
+    assert isinstance(bad, UnreadableRecord)
     assert (bad.number, bad.reason[:35]) == (2, "3 fields where the header has 2 (qu")
     assert [one, three] == [
-        Entry(source_id="1", pmid="1", title="a"),
-        Entry(source_id="3", pmid="3", title="d"),
+        ImportedRecord(source_id="1", pmid="1", title="a"),
+        ImportedRecord(source_id="3", pmid="3", title="d"),
     ]
 
 
@@ -81,4 +84,4 @@ def test_a_header_that_does_not_do_is_refused(
 @pytest.mark.parametrize("text", ["title", "title=", "name=Title"])
 def test_what_is_mapped_must_be_said_in_full(text: str) -> None:
     with pytest.raises(UsageError, match="write name=column"):
-        columns_of([text])
+        mapped_columns([text])

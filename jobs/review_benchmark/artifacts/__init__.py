@@ -1,1 +1,0 @@
-"""The files of a scoring, with the names and columns that their users expect."""

@@ -1,1 +1,0 @@
-"""What models are asked: prompts, requests, the order of tasks, the offline answers."""

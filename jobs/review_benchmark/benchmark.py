@@ -1,0 +1,370 @@
+"""Measures how much of a review's ground truth an agent rebuilt, at every threshold.
+
+As the threshold falls, papers are included one by one: one sort of the scores, and no
+new call. A truth paper has a record as soon as one that serves it is included; of
+several it is the one that ranks first, as it would be if the run were scored again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+from jobs.metrics import mean, ratio
+from jobs.review_benchmark.matching import ClaimMatching, RecordHit
+from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
+from jobs.review_benchmark.settings import Precision, ReviewBenchmarkSettings
+
+NONE = "null"
+"""How a truth paper without a record is called among the methods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewBenchmarkCounts:
+    """What matching and decisions come to; counts are of truth papers or of rows."""
+
+    truth: int
+    included_rows: int  #: rows of the list of included papers, duplicates counted
+    found: int  #: truth papers with a record
+    found_and_included: int
+    right_rows: int  #: included rows that are the record of a truth paper
+    credited: int  #: numerator of precision: right rows, unless settings say otherwise
+    documents: int  #: distinct records that are matched
+    distinct: int  #: truth papers included, if a record may serve one of them only
+    retrieved: int  #: truth papers whose record is a candidate
+    methods: Mapping[str, int]  #: truth papers by how they were matched; `null`: not
+
+    @property
+    def not_found(self) -> int:
+        """Truth papers without a record."""
+        return self.truth - self.found
+
+    @property
+    def found_but_excluded(self) -> int:
+        """Truth papers whose record is not included."""
+        return self.found - self.found_and_included
+
+    @property
+    def recall(self) -> float:
+        """Truth papers that were included, of all."""
+        return self.found_and_included / self.truth
+
+    @property
+    def recall_distinct(self) -> float:
+        """Recall, if a record may serve one truth paper only."""
+        return self.distinct / self.truth
+
+    @property
+    def precision(self) -> float | None:
+        """Included rows that are truth papers, of all; None without any."""
+        return ratio(self.credited, self.included_rows)
+
+    @property
+    def nnr(self) -> float | None:
+        """Number needed to read: included rows for each that is a truth paper."""
+        return ratio(self.included_rows, self.right_rows)
+
+    @property
+    def ceiling(self) -> float:
+        """The recall that a perfect judge of the records would reach."""
+        return self.found / self.truth
+
+    @property
+    def retrieval_recall(self) -> float:
+        """Truth papers that became candidates, of all."""
+        return self.retrieved / self.truth
+
+    @property
+    def screening_recall(self) -> float | None:
+        """Truth papers that were included, of those that became candidates."""
+        return ratio(self.found_and_included, self.retrieved)
+
+    def passes(self, target: float) -> bool:
+        """Whether recall reaches *target*; whole numbers are compared where it is 1."""
+        return passes(self.found_and_included, self.truth, target)
+
+
+def passes(included: int, truth: int, target: float) -> bool:
+    """Whether so many of the truth papers are enough."""
+    return included == truth if target == 1.0 else included / truth >= target
+
+
+CREDITED: Mapping[Precision, Callable[[int, int], int]] = {
+    "rows": lambda right_rows, _: right_rows,
+    "gt_over_included": lambda _, papers: papers,
+}
+"""The numerator of precision, from right rows and truth papers included."""
+
+
+def benchmark_review(own: RebuiltReview, precision: Precision) -> ReviewBenchmarkCounts:
+    """What an agent's matches and decisions come to for a review."""
+    return _counted(own, own.hits, precision)
+
+
+def benchmark_otherwise(
+    own: RebuiltReview, precision: Precision
+) -> ReviewBenchmarkCounts | None:
+    """The same under the other value of `autojunk`; None where it is the same."""
+    if own.otherwise is None:
+        return None
+    return _counted(own, own.otherwise.hits, precision)
+
+
+def served_by_replicate(own: RebuiltReview, replicate: int) -> int:
+    """The truth papers that one replicate by itself would include; it counts from 0."""
+    kept = {each.document for each in own.candidates if each.votes[replicate]}
+    return sum(
+        any(own.documents[hit.place] in kept for hit in hits)
+        for hits in own.matched.serving
+    )
+
+
+def _counted(
+    own: RebuiltReview, hits: Sequence[RecordHit | None], precision: Precision
+) -> ReviewBenchmarkCounts:
+    kept = frozenset(own.included)
+    offered = frozenset(each.document for each in own.candidates)
+    found = [own.documents[hit.place] for hit in hits if hit is not None]
+    right = {document for document in found if document in kept}
+    right_rows = sum(document in right for document in own.included)
+    found_and_included = sum(document in kept for document in found)
+    return ReviewBenchmarkCounts(
+        truth=len(hits),
+        included_rows=len(own.included),
+        found=len(found),
+        found_and_included=found_and_included,
+        right_rows=right_rows,
+        credited=CREDITED[precision](right_rows, found_and_included),
+        documents=len(set(found)),
+        distinct=_distinct(own),
+        retrieved=sum(document in offered for document in found),
+        methods=Counter(NONE if hit is None else hit.method for hit in hits),
+    )
+
+
+def _distinct(own: RebuiltReview) -> int:
+    kept = frozenset(own.included)
+    claims = ClaimMatching(own.matched.claimable)
+    for place, document in sorted(own.documents.items()):
+        if document in kept:
+            claims.add(place)
+    return len(claims)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdStep:
+    """What one threshold would give for a review."""
+
+    threshold: float  #: a score that occurs; papers from it on are included
+    truth: int
+    included_rows: int
+    found_and_included: int
+    credited: int  #: numerator of precision
+    passed: bool
+
+    @property
+    def recall(self) -> float:
+        """Truth papers that would be included, of all."""
+        return self.found_and_included / self.truth
+
+    @property
+    def precision(self) -> float | None:
+        """Included rows that would be truth papers, of all."""
+        return ratio(self.credited, self.included_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverallStep:
+    """What one threshold would give over reviews."""
+
+    threshold: float
+    reviews: int
+    passed: int
+    included_rows: int
+    recall: float | None  #: mean over reviews
+    precision: float | None  #: mean over reviews that include anything
+    micro_recall: float | None
+    micro_precision: float | None
+
+
+def sweep_review(
+    own: RebuiltReview, settings: ReviewBenchmarkSettings
+) -> tuple[ThresholdStep, ...]:
+    """A step a distinct score, falling.
+
+    Papers without a score stay what they are: included or not by the settings, or as
+    their file has it.
+    """
+    served: _Served = _Claimed(own) if settings.unique_claims else _Shared(own)
+    rows: Counter[str] = Counter()
+    steps = []
+    scored = sorted(
+        (
+            (each.score, each.document)
+            for each in own.candidates
+            if each.score is not None
+        ),
+        key=lambda found: -found[0],
+    )
+    for each in own.candidates:
+        if each.score is None and each.included:
+            rows[each.document] += 1
+            served.add(each.document)
+    for score, group in groupby(scored, key=lambda found: found[0]):
+        for _, document in group:
+            rows[document] += 1
+            served.add(document)
+        right_rows = sum(rows[document] for document in served.documents)
+        steps.append(
+            ThresholdStep(
+                threshold=score,
+                truth=len(own.hits),
+                included_rows=rows.total(),
+                found_and_included=served.papers,
+                credited=CREDITED[settings.precision](right_rows, served.papers),
+                passed=passes(served.papers, len(own.hits), settings.target_recall),
+            )
+        )
+    return tuple(steps)
+
+
+def passing_step(steps: Sequence[ThresholdStep]) -> ThresholdStep | None:
+    """How far the threshold would have to fall for the review to pass; None: never."""
+    return next((step for step in steps if step.passed), None)
+
+
+def sweep_overall(
+    every: Mapping[str, Sequence[ThresholdStep]], truth: Mapping[str, int]
+) -> Iterator[OverallStep]:
+    """A step a distinct score of any review, falling.
+
+    A review counts from its highest score on: before it nothing is included.
+
+    Args:
+        every: the steps of each review.
+        truth: how many truth papers each review has.
+    """
+    now: dict[str, ThresholdStep | None] = dict.fromkeys(every)
+    moves = sorted(
+        (
+            (step.threshold, review, step)
+            for review, own in every.items()
+            for step in own
+        ),
+        key=lambda move: (-move[0], move[1]),
+    )
+    for threshold, group in groupby(moves, key=lambda move: move[0]):
+        now |= {review: step for _, review, step in group}
+        yield _overall(threshold, now, truth)
+
+
+def _overall(
+    threshold: float,
+    now: Mapping[str, ThresholdStep | None],
+    truth: Mapping[str, int],
+) -> OverallStep:
+    there = [step for step in now.values() if step is not None]
+    papers = sum(step.found_and_included for step in there)
+    rows = sum(step.included_rows for step in there)
+    return OverallStep(
+        threshold=threshold,
+        reviews=len(now),
+        passed=sum(step.passed for step in there),
+        included_rows=rows,
+        recall=mean(0.0 if step is None else step.recall for step in now.values()),
+        precision=mean(step.precision for step in there),
+        micro_recall=ratio(papers, sum(truth.values())),
+        micro_precision=ratio(sum(step.credited for step in there), rows),
+    )
+
+
+class _Served(Protocol):
+    """Truth papers that included records serve, as more and more are included."""
+
+    @property
+    def documents(self) -> Collection[str]:
+        """The records that serve a truth paper."""
+        ...
+
+    @property
+    def papers(self) -> int:
+        """Truth papers that have one."""
+        ...
+
+    def add(self, document: str) -> None:
+        """Include one more; a document may come again."""
+        ...
+
+
+class _Shared:
+    """A record may serve several truth papers."""
+
+    def __init__(self, own: RebuiltReview) -> None:
+        self._rank: dict[str, int] = {}
+        for each in own.candidates:
+            self._rank.setdefault(each.document, each.rank)
+        self._serves: dict[str, list[int]] = {}
+        for paper, hits in enumerate(own.matched.serving):
+            for document in dict.fromkeys(own.documents[hit.place] for hit in hits):
+                self._serves.setdefault(document, []).append(paper)
+        self._chosen: dict[int, str] = {}
+
+    @property
+    def documents(self) -> Collection[str]:
+        return set(self._chosen.values())
+
+    @property
+    def papers(self) -> int:
+        return len(self._chosen)
+
+    def add(self, document: str) -> None:
+        for paper in self._serves.get(document, ()):
+            best = self._chosen.get(paper)
+            if best is None or self._rank[document] < self._rank[best]:
+                self._chosen[paper] = document
+
+
+class _Claimed:
+    """A record serves one truth paper."""
+
+    def __init__(self, own: RebuiltReview) -> None:
+        self._documents = own.documents
+        self._claims = ClaimMatching(own.matched.claimable)
+        self._places: dict[str, list[int]] = {}
+        for place, document in own.documents.items():
+            self._places.setdefault(document, []).append(place)
+
+    @property
+    def documents(self) -> Collection[str]:
+        return {self._documents[place] for place in self._claims.places}
+
+    @property
+    def papers(self) -> int:
+        return len(self._claims)
+
+    def add(self, document: str) -> None:
+        for place in self._places.get(document, ()):
+            self._claims.add(place)
+
+
+def percent(target: float) -> str:
+    """A target with as many digits as it has: 99.5% is not 100%."""
+    return f"{100 * target:g}%"
+
+
+def failure_reasons(
+    found: ReviewBenchmarkCounts, settings: ReviewBenchmarkSettings
+) -> Iterator[str]:
+    """The reasons, in a fixed order; none where nothing was lost."""
+    target = settings.target_recall
+    if settings.recall_line and not found.passes(target):
+        yield f"Recall {found.recall:.1%} below target {percent(target)}"
+    if found.not_found:
+        yield f"{found.not_found} ground truth paper(s) not found in database"
+    if found.found_but_excluded:
+        yield (
+            f"{found.found_but_excluded} ground truth paper(s) found but not included"
+        )

@@ -1,0 +1,240 @@
+"""Computes how similar conclusions are, and the threshold at which two count as alike.
+
+A verdict by `direction` is not decided by similarity; that of words is shown beside it.
+
+Labels draw the threshold best. Without labels it is a quantile of mismatched pairs. A
+judge or an embedding may have too few of those: pairs are then borrowed, and where even
+these are too few, a fixed value of ours applies, which says that it is fixed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from jobs.lexical import cosines
+from jobs.metrics import curve, quantiles
+from jobs.review_benchmark.data import Review, Vector
+from jobs.review_benchmark.rebuilt_reviews import AgentConclusion, ReviewPredictions
+from jobs.review_benchmark.settings import VerdictKind
+
+SimilarityMatrix = npt.NDArray[np.float64]
+
+TFIDF_DEFINITION = (
+    "tfidf_cosine@1(fitted on the truth conclusions; English stop words of "
+    "scikit-learn, 1-2 grams, sublinear tf, smoothed idf, L2)"
+)
+DIGITS = 12
+"""To which similarities are rounded: logarithms differ in their last digits."""
+
+
+def tfidf_similarity(agent: Sequence[str], truth: Sequence[str]) -> SimilarityMatrix:
+    """Cosines of conclusions, (len(agent), len(truth)), 0 to 1.
+
+    Args:
+        agent: conclusions of an agent.
+        truth: the authors' conclusions; the vocabulary is theirs.
+    """
+    nothing = np.zeros((len(agent), len(truth)))
+    if not nothing.size:
+        return nothing
+    vectorizer = TfidfVectorizer(
+        stop_words="english", ngram_range=(1, 2), sublinear_tf=True
+    )
+    try:
+        fitted = vectorizer.fit_transform(truth)
+    except ValueError:  # nothing but stop words: nothing is alike
+        return nothing
+    # the whole product at once: rows are sparse, and there are as many as reviews
+    found: SimilarityMatrix = (vectorizer.transform(agent) @ fitted.T).toarray()
+    return found.round(DIGITS)
+
+
+DEFINITIONS: Final[dict[VerdictKind, str]] = {
+    "direction": TFIDF_DEFINITION,
+    "tfidf": TFIDF_DEFINITION,
+    "judge": "judged@1(similarity from 0 to 100, divided by 100)",
+    "embedding": "embedding_cosine@1(vectors of whole conclusions)",
+}
+"""What the similarity of two conclusions is, by the way in which they are compared."""
+
+
+def conclusion_similarity(
+    kind: VerdictKind,
+    said: Sequence[AgentConclusion],
+    truths: Sequence[Review],
+    sheet: ReviewPredictions,
+) -> SimilarityMatrix:
+    """Similarities, (len(said), len(truths)); NaN where nothing compares the two.
+
+    Args:
+        kind: how conclusions are compared.
+        said: conclusions of agents, each with a text.
+        truths: reviews whose authors' conclusion is known.
+        sheet: has their vectors.
+    """
+    match kind:
+        case "direction" | "tfidf":
+            return tfidf_similarity(
+                [own.text for own in said], [own.conclusion for own in truths]
+            )
+        case "embedding":
+            return _cosines(
+                [own.vector for own in said],
+                [sheet.vectors.get(own.id, ()) for own in truths],
+            )
+        case _:
+            return _judged(said, truths)
+
+
+def truth_similarity(
+    kind: VerdictKind, truths: Sequence[Review], sheet: ReviewPredictions
+) -> SimilarityMatrix:
+    """How alike the authors' own conclusions are, by words or vectors."""
+    if kind in {"direction", "tfidf"}:
+        texts = [own.conclusion for own in truths]
+        return tfidf_similarity(texts, texts)
+    vectors = [sheet.vectors.get(own.id, ()) for own in truths]
+    return _cosines(vectors, vectors)
+
+
+def _cosines(first: Sequence[Vector], second: Sequence[Vector]) -> SimilarityMatrix:
+    """Cosines; NaN where a vector is missing, or not as long as most of them are."""
+    found = np.full((len(first), len(second)), np.nan)
+    lengths = Counter(len(vector) for vector in (*first, *second) if vector)
+    if not lengths:
+        return found
+    most = max(lengths, key=lambda length: (lengths[length], length))
+    rows = [place for place, vector in enumerate(first) if len(vector) == most]
+    columns = [place for place, vector in enumerate(second) if len(vector) == most]
+    if rows and columns:
+        near = cosines(
+            np.array([first[place] for place in rows]),
+            np.array([second[place] for place in columns]),
+        )
+        found[np.ix_(rows, columns)] = near.round(DIGITS)
+    return found
+
+
+def _judged(
+    said: Sequence[AgentConclusion], truths: Sequence[Review]
+) -> SimilarityMatrix:
+    found = np.full((len(said), len(truths)), np.nan)
+    for row, own in zip(found, said, strict=True):
+        for place, truth in enumerate(truths):
+            if truth.id in own.judged:
+                row[place] = own.judged[truth.id].similarity
+    return found
+
+
+ThresholdSource: TypeAlias = Literal[
+    "labels", "mismatched pairs", "borrowed pairs", "fixed", "setting"
+]
+
+NULL_QUANTILE = 0.95
+LEAST_PAIRS = 20
+"""With fewer mismatched pairs a quantile says nothing."""
+
+FIXED: Final[dict[VerdictKind, float]] = {"judge": 0.7, "embedding": 0.8}
+"""Thresholds where too few pairs draw one: ours, and not calibrated on any data.
+
+A judge's scale ends at "the same finding", so that 0.7 leaves out pairs which it calls
+half alike. Vectors of medical conclusions on one topic rarely have a cosine below 0.6.
+Words have none: their cosine depends on the vocabulary of the reviews.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityThreshold:
+    """Where the line is drawn, and by what."""
+
+    value: float
+    source: ThresholdSource
+    n: int  #: labels or pairs that draw it; 0: none do
+    accuracy: float | None = None  #: leave-one-out, where labels drew it
+
+    def admits(self, similarity: float) -> bool:
+        """Whether two conclusions count as alike.
+
+        Thresholds of labels and fixed ones are inclusive. Mismatched pairs must be
+        surpassed: where most have nothing in common, their quantile is 0.
+        """
+        if self.source in {"mismatched pairs", "borrowed pairs"}:
+            return similarity > self.value
+        return similarity >= self.value
+
+
+def threshold_from_labels(
+    similarity: Sequence[float], similar: Sequence[bool]
+) -> SimilarityThreshold | None:
+    """The threshold of the highest Youden index, and of equals the highest one.
+
+    None where only one of the two answers occurs.
+
+    Args:
+        similarity: of pairs of conclusions.
+        similar: whether people call each pair the same.
+    """
+    value = _youden(similarity, similar)
+    if value is None:
+        return None
+    right = 0
+    for place, (likeness, label) in enumerate(zip(similarity, similar, strict=True)):
+        others = [each for at, each in enumerate(similarity) if at != place]
+        labels = [each for at, each in enumerate(similar) if at != place]
+        left_out = _youden(others, labels)
+        if left_out is None:
+            # the only one of its kind: the others know of one answer alone
+            right += labels[0] == label
+        else:
+            right += (likeness >= left_out) == label
+    return SimilarityThreshold(
+        value=value,
+        source="labels",
+        n=len(similarity),
+        accuracy=right / len(similarity),
+    )
+
+
+def threshold_from_mismatched(
+    similarity: Sequence[float],
+    kind: VerdictKind = "tfidf",
+    borrowed: Sequence[float] = (),
+) -> SimilarityThreshold | None:
+    """The 95th percentile of pairs that do not belong together.
+
+    Args:
+        similarity: of an agent's conclusions with those of other reviews.
+        kind: how conclusions are compared; judges and vectors never lack a threshold.
+        borrowed: further mismatched pairs, used only where the agent's own are too few.
+    """
+    own = _quantile(similarity, "mismatched pairs")
+    if own is not None or kind not in FIXED:
+        return own
+    pooled = _quantile([*similarity, *borrowed], "borrowed pairs")
+    return pooled or SimilarityThreshold(value=FIXED[kind], source="fixed", n=0)
+
+
+def _quantile(
+    similarity: Sequence[float], source: ThresholdSource
+) -> SimilarityThreshold | None:
+    (value,) = quantiles(similarity, (NULL_QUANTILE,))
+    if value is None or len(similarity) < LEAST_PAIRS:
+        return None
+    return SimilarityThreshold(value=value, source=source, n=len(similarity))
+
+
+def _youden(similarity: Sequence[float], similar: Sequence[bool]) -> float | None:
+    points = curve(similar, similarity)
+    if not points.positives or not points.negatives:
+        return None
+    # in whole numbers, so that equals are equal; thresholds fall, so that the first of
+    # equals is the highest
+    index = points.tp * points.negatives - points.fp * points.positives
+    return float(points.threshold[1:][np.argmax(index[1:])])

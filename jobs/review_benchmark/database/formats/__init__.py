@@ -1,1 +1,0 @@
-"""Readers of the files that papers are imported from, one a format, in flat memory."""

@@ -1,0 +1,332 @@
+"""Defines papers, reads them from a record's cells, and finds duplicates.
+
+A record is a paper that the database has by PMID; else by DOI, unless both have
+different PMIDs; else, for a record with neither, by title and year. The first value of
+a field stands, blanks are filled, and every title is kept: had a merge dropped the
+second title, truth papers of that title would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, Protocol, TypeAlias
+
+from jobs.inputs.rows import InputCell, integer_of, quote, text_of
+from jobs.review_benchmark.matching import Normaliser, pmid_of
+from runner.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRecord:
+    """What a record of an imported file says of a paper, as it stands there."""
+
+    source_id: str  #: of the record in its file; its number where it has none
+    pmid: str = ""  #: empty: not given
+    doi: str = ""
+    title: str = ""
+    abstract: str = ""
+    authors: tuple[str, ...] = ()
+    journal: str = ""
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableRecord:
+    """A record that cannot be read."""
+
+    number: int  #: of the record in its file, from 1
+    reason: str  #: what is wrong and what to do, without an end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedRecords:
+    """Papers that PubMed says to have deleted; they are counted and stay."""
+
+    n: int
+
+
+ReadRecord: TypeAlias = ImportedRecord | UnreadableRecord | DeletedRecords
+"""What a file holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabasePaper:
+    """A paper as the database has it."""
+
+    id: int
+    pmid: str = ""  #: normal form; empty: none
+    doi: str = ""
+    title: str = ""
+    abstract: str = ""
+    authors: str = ""  #: parted by "; "
+    journal: str = ""
+    year: int | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything to judge it by."""
+        return bool(self.title.strip() or self.abstract.strip())
+
+    @property
+    def row(self) -> PaperRow:
+        """The row of the table that holds it."""
+        return (
+            self.id,
+            self.pmid or None,
+            self.doi or None,
+            self.title,
+            self.abstract,
+            self.authors,
+            self.journal,
+            self.year,
+        )
+
+
+PaperRow: TypeAlias = tuple[int, str | None, str | None, str, str, str, str, int | None]
+
+
+def paper_of(row: PaperRow) -> DatabasePaper:
+    """The paper in a row of the table."""
+    number, pmid, doi, title, abstract, authors, journal, year = row
+    return DatabasePaper(
+        id=number,
+        pmid=pmid or "",
+        doi=doi or "",
+        title=title,
+        abstract=abstract,
+        authors=authors,
+        journal=journal,
+        year=year,
+    )
+
+
+PaperFormat: TypeAlias = Literal[
+    "json", "jsonl", "csv", "tsv", "pubmed", "ris", "bibtex"
+]
+
+ENDS: Final[Mapping[str, PaperFormat]] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".xml": "pubmed",
+    ".ris": "ris",
+    ".bib": "bibtex",
+}
+"""Formats by the end of a file's name, `.gz` apart."""
+
+
+def paper_format(path: Path) -> PaperFormat:
+    """The format of a file by its name.
+
+    Raises:
+        UsageError: the name says nothing.
+    """
+    name = path.name.lower().removesuffix(".gz")
+    form = ENDS.get(Path(name).suffix)
+    if form is None:
+        raise UsageError(
+            f"{path}: its name ends in none of {', '.join(ENDS)} (say the format with "
+            "--format)."
+        )
+    return form
+
+
+NORMAL = Normaliser()
+"""The database holds identifiers and titles in the default normal form."""
+
+MergeKey: TypeAlias = Literal["pmid", "doi", "title"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalisedRecord:
+    """A record in normal form: what is looked for, and what it would be as a paper."""
+
+    paper: DatabasePaper  #: its id is 0
+    title: str  #: normal form
+    source_id: str  #: of the record in its file
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether it has a PMID or a DOI; such a record is not known by its title."""
+        return bool(self.paper.pmid or self.paper.doi)
+
+
+def normalise_record(entry: ImportedRecord) -> NormalisedRecord:
+    """A record in normal form."""
+    return NormalisedRecord(
+        paper=DatabasePaper(
+            id=0,
+            pmid=pmid_of(entry.pmid),
+            doi=NORMAL.doi(entry.doi),
+            title=entry.title.strip(),
+            abstract=entry.abstract.strip(),
+            authors="; ".join(entry.authors),
+            journal=entry.journal.strip(),
+            year=entry.year,
+        ),
+        title=NORMAL.title(entry.title),
+        source_id=entry.source_id,
+    )
+
+
+class KnownPapers(Protocol):
+    """The papers so far."""
+
+    def by_pmid(self, pmid: str) -> DatabasePaper | None:
+        """The paper with a PMID."""
+        ...
+
+    def by_doi(self, doi: str) -> DatabasePaper | None:
+        """The paper with a DOI."""
+        ...
+
+    def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
+        """The first paper with a record's title and year; a missing one equals none.
+
+        Before all others comes the paper that this very record is known to be of: its
+        year and the titles of others may have changed since.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTarget:
+    """Where a record goes."""
+
+    before: DatabasePaper | None  #: the paper that it is merged into; None: a new one
+    after: DatabasePaper  #: what the paper is then; its id is 0 where it is new
+    by: MergeKey | None = None  #: how the two were found to be one
+    is_conflict: bool = False  #: its DOI belongs to another paper, and was left out
+
+
+def find_target(record: NormalisedRecord, known: KnownPapers) -> MergeTarget:
+    """Where a record goes."""
+    made = record.paper
+    owner = known.by_doi(made.doi) if made.doi else None
+    found, by = _matching_paper(record, owner, known)
+    is_conflict = owner is not None and owner != found
+    if is_conflict:
+        made = replace(made, doi="")
+    return MergeTarget(
+        before=found,
+        after=made if found is None else _fill_blanks(found, made),
+        by=by,
+        is_conflict=is_conflict,
+    )
+
+
+def _matching_paper(
+    record: NormalisedRecord, owner: DatabasePaper | None, known: KnownPapers
+) -> tuple[DatabasePaper | None, MergeKey | None]:
+    pmid = record.paper.pmid
+    same = known.by_pmid(pmid) if pmid else None
+    if same is not None:
+        return same, "pmid"
+    if owner is not None and not (pmid and owner.pmid):
+        return owner, "doi"
+    if record.title and not record.has_ids:
+        same = known.by_title(record)
+        return same, None if same is None else "title"
+    return None, None
+
+
+def _fill_blanks(old: DatabasePaper, new: DatabasePaper) -> DatabasePaper:
+    """The old paper, its blanks filled from the new one."""
+    return DatabasePaper(
+        id=old.id,
+        pmid=old.pmid or new.pmid,
+        doi=old.doi or new.doi,
+        title=old.title or new.title,
+        abstract=old.abstract or new.abstract,
+        authors=old.authors or new.authors,
+        journal=old.journal or new.journal,
+        year=new.year if old.year is None else old.year,
+    )
+
+
+RecordCells: TypeAlias = Mapping[str, InputCell]
+"""By the names of the fields; what is absent, None or blank is not given."""
+
+FIELDS: Final = (
+    *("document_id", "pmid", "doi", "title", "abstract", "authors", "journal", "year"),
+)
+
+LAST_YEAR = 9999
+"""A year has at most four digits."""
+
+
+def record_from_cells(
+    number: int, cells: RecordCells
+) -> ImportedRecord | UnreadableRecord:
+    """The entry that cells say, or what is wrong with them.
+
+    Args:
+        number: of the record in its file, from 1.
+        cells: what the record holds.
+    """
+    try:
+        entry = _entry(number, cells)
+    except ValueError as error:
+        return UnreadableRecord(number=number, reason=str(error))
+    if pmid_of(entry.pmid) or NORMAL.doi(entry.doi) or NORMAL.title(entry.title):
+        return entry
+    # such a paper could never be found again: importing it twice would make two
+    return UnreadableRecord(
+        number=number, reason="neither PMID nor DOI nor title is there (give one)"
+    )
+
+
+def _entry(number: int, cells: RecordCells) -> ImportedRecord:
+    return ImportedRecord(
+        source_id=_identifier("document_id", cells) or str(number),
+        pmid=_identifier("pmid", cells),
+        doi=_text("doi", cells),
+        title=_text("title", cells),
+        abstract=_text("abstract", cells),
+        authors=_authors(cells.get("authors")),
+        journal=_text("journal", cells),
+        year=_year(cells.get("year")),
+    )
+
+
+def _text(name: str, cells: RecordCells) -> str:
+    cell = cells.get(name)
+    if isinstance(cell, str):
+        return cell.strip()
+    if cell is None:
+        return ""
+    try:
+        return text_of(cell)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from error
+
+
+def _identifier(name: str, cells: RecordCells) -> str:
+    """A text or a number, such as `123.0` where a table has gaps."""
+    cell = cells.get(name)
+    return str(cell) if isinstance(cell, float) else _text(name, cells)
+
+
+def _year(cell: InputCell) -> int | None:
+    if isinstance(cell, str):
+        cell = cell.strip()
+    if cell is None or cell == "":
+        return None
+    try:
+        year = integer_of(cell)
+    except ValueError as error:
+        raise ValueError(f"year {error}") from error
+    if not 0 < year <= LAST_YEAR:
+        raise ValueError(f"year is {quote(cell)} (four digits are expected)")
+    return year
+
+
+def _authors(cell: InputCell) -> tuple[str, ...]:
+    """A list of names, or names parted by semicolons."""
+    names = cell.split(";") if isinstance(cell, str) else cell or []
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(stripped for name in names if (stripped := name.strip()))
+    raise ValueError("authors is something else than a list of names (correct it)")

@@ -1,0 +1,259 @@
+"""Opens a paper database, to read it as a run does or to add to it.
+
+The content hash is over all papers: two databases with one hash give the same result
+for every query.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from jobs.review_benchmark.database.papers import DatabasePaper, paper_of
+from runner.errors import DatasetError
+from store.database import named
+
+_FOLDER = files("jobs.review_benchmark.database").joinpath("sql")
+
+SCHEMA: Final = _FOLDER.joinpath("schema.sql").read_text(encoding="utf-8")
+
+SQL: Final[Mapping[str, str]] = named(
+    _FOLDER.joinpath("queries.sql").read_text(encoding="utf-8")
+)
+
+
+APPLICATION_ID = 0x45564C44
+"""In the file's header: what tells it from any other database."""
+
+SCHEMA_VERSION = "1"
+
+PATIENCE_S = 5.0
+"""How long to wait while another process writes."""
+
+
+def reader(path: Path) -> sqlite3.Connection:
+    """A read-only connection, for any thread that holds it alone.
+
+    Raises:
+        DatasetError: there is no such file, it is no paper database, or somebody is
+            importing into it.
+    """
+    if not path.is_file():
+        raise DatasetError(
+            f"{path}: no such file (siftlog prepare review-benchmark import "
+            "--database FILE makes one)."
+        )
+    return _check_schema(
+        sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=ro",
+            PATIENCE_S,
+            uri=True,
+            check_same_thread=False,
+        ),
+        path,
+    )
+
+
+def writer(path: Path) -> sqlite3.Connection:
+    """A connection that writes; the file is made where there is none.
+
+    Raises:
+        DatasetError: the file is something else, or cannot be written.
+    """
+    try:
+        connection = sqlite3.connect(path, PATIENCE_S, isolation_level=None)
+        (tables,) = connection.execute(SQL["tables"]).fetchone()
+        if not tables:
+            _create_schema(connection)
+    except sqlite3.Error as error:
+        raise DatasetError(
+            f"{path}: {error} (name a file of its own with --database)."
+        ) from error
+    connection = _check_schema(connection, path)
+    connection.execute(SQL["cache"])
+    return connection
+
+
+def unreadable(path: Path, error: sqlite3.OperationalError) -> DatasetError:
+    """What to say where a statement fails.
+
+    Another process writes, or what the statement reads is missing, such as an index.
+    """
+    # the low byte is the kind, what is above it a detail
+    if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR:
+        return DatasetError(
+            f"{path}: {error} (the paper database is not whole: siftlog prepare "
+            "review-benchmark import --database FILE makes a new one)."
+        )
+    return DatasetError(
+        f"{path}: {error} (wait until nobody imports into it, and try again)."
+    )
+
+
+def _create_schema(connection: sqlite3.Connection) -> None:
+    connection.execute(SQL["set_application_id"])
+    connection.executescript(SCHEMA)
+    connection.execute(SQL["set_meta"], ("schema_version", SCHEMA_VERSION))
+
+
+def _check_schema(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    try:
+        (found,) = connection.execute(SQL["application_id"]).fetchone()
+        version = (
+            connection.execute(SQL["meta"], ("schema_version",)).fetchone()
+            if found == APPLICATION_ID
+            else None
+        )
+    except sqlite3.OperationalError as error:
+        with closing(connection):
+            raise unreadable(path, error) from error
+    except sqlite3.DatabaseError:
+        version = None
+    if version != (SCHEMA_VERSION,):
+        with closing(connection):
+            raise DatasetError(
+                f"{path}: not a paper database of this version (siftlog prepare "
+                "review-benchmark import --database FILE makes one)."
+            )
+    return connection
+
+
+def content_hash(connection: sqlite3.Connection) -> str:
+    """SHA-256 over the papers with their titles, in the order of their ids."""
+    digest = sha256()
+    titles = _Titles(connection.execute(SQL["titles"]))
+    for row in connection.execute(SQL["papers"]):
+        digest.update(msgspec.json.encode((*row, titles.of(row[0]))))
+    return digest.hexdigest()
+
+
+class _Titles:
+    """Titles by paper, from rows in the order of papers; one paper's are held."""
+
+    def __init__(self, rows: Iterator[tuple[int, str]]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def of(self, paper: int) -> list[str]:
+        """The titles of a paper; papers are asked for in order."""
+        found = []
+        while self._next is not None and self._next[0] == paper:
+            found.append(self._next[1])
+            self._next = next(self._rows, None)
+        return found
+
+
+class PaperDatabase:
+    """Papers by id, PMID, DOI and title, and full-text search; read-only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = reader(path)
+        self._opened = self._version()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of all papers; computed where an import was cut off."""
+        found = self._connection.execute(SQL["meta"], ("content_hash",)).fetchone()
+        return found[0] if found else content_hash(self._connection)
+
+    def __len__(self) -> int:
+        return int(self._connection.execute(SQL["n_papers"]).fetchone()[0])
+
+    def paper(self, number: int) -> DatabasePaper | None:
+        """A paper by its id."""
+        row = self._execute("kept", number).fetchone()
+        return None if row is None else paper_of(row)
+
+    def by_pmid(self, pmid: str) -> int | None:
+        """Id of the paper with a PMID, in normal form."""
+        return self._id("id_by_pmid", pmid)
+
+    def by_doi(self, doi: str) -> int | None:
+        """Id of the paper with a DOI, in normal form."""
+        return self._id("id_by_doi", doi)
+
+    def titles_within(
+        self, shortest: int, longest: int, at_once: int
+    ) -> Iterator[list[tuple[int, str]]]:
+        """Papers and titles of so many characters, *at_once* at a time, by length."""
+        found = self._connection.execute(SQL["titles_within"], (shortest, longest))
+        while block := found.fetchmany(at_once):
+            yield block
+
+    def titles_of(self, number: int) -> list[str]:
+        """Every title of a paper, in normal form."""
+        found = self._connection.execute(SQL["titles_of"], (number,))
+        return [title for (title,) in found]
+
+    def papers(self) -> Iterator[DatabasePaper]:
+        """All papers by id."""
+        return map(paper_of, self._connection.execute(SQL["papers"]))
+
+    def titled(self, title: str) -> list[int]:
+        """Ids of the papers with a title, in normal form."""
+        found = self._connection.execute(SQL["ids_by_title"], (title,))
+        return [number for (number,) in found]
+
+    def search(
+        self,
+        expression: str,
+        years: tuple[int, int],
+        at_most: int,
+        *,
+        with_reviews: bool = True,
+    ) -> list[int]:
+        """Ids of the papers that fit, best first by BM25 (title twice), then by id.
+
+        Args:
+            expression: of FTS5, as `expression` makes it of a query.
+            years: from and to; papers without a year fit any.
+            at_most: how many.
+            with_reviews: Cochrane reviews are papers too.
+
+        Raises:
+            DatasetError: papers were imported since it was opened: all reviews of a
+                run are searched in the same ones.
+        """
+        if self._version() != self._opened:
+            raise DatasetError(
+                f"{self.path}: somebody imported into it meanwhile (siftlog resume "
+                "goes on with a run if the papers are the same)."
+            )
+        found = self._execute("search", expression, *years, at_most, with_reviews)
+        return [number for (number,) in found]
+
+    def n_hits(self, expression: str) -> int:
+        """How many papers fit, of any year."""
+        return int(self._connection.execute(SQL["n_hits"], (expression,)).fetchone()[0])
+
+    def fits(self, number: int, expression: str) -> bool:
+        """Whether a paper is one that an expression of FTS5 finds."""
+        found = self._execute("fits", expression, number)
+        return found.fetchone() is not None
+
+    def _version(self) -> int:
+        """Another number after every change that another process makes."""
+        return int(self._execute("data_version").fetchone()[0])
+
+    def _execute(self, name: str, *values: str | int) -> sqlite3.Cursor:
+        """A statement of those that a run asks while others may write."""
+        try:
+            return self._connection.execute(SQL[name], values)
+        except sqlite3.OperationalError as error:
+            raise unreadable(self.path, error) from error
+
+    def _id(self, name: str, value: str) -> int | None:
+        found = self._connection.execute(SQL[name], (value,)).fetchone()
+        return None if found is None else found[0]

@@ -1,0 +1,275 @@
+"""Adds the records of files to the database, a file in one transaction.
+
+Papers are fetched and written many at a time, since one look-up and one statement per
+record would take most of an import's time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+
+from jobs.review_benchmark.database.papers import (
+    DatabasePaper,
+    DeletedRecords,
+    ImportedRecord,
+    MergeTarget,
+    NormalisedRecord,
+    ReadRecord,
+    UnreadableRecord,
+    find_target,
+    normalise_record,
+    paper_of,
+)
+from jobs.review_benchmark.database.reader import SQL, content_hash
+from runner.errors import DatasetError
+
+
+class BatchPapers:
+    """What the database has of a batch of records, as merging needs it.
+
+    Fetch a batch, put each of its records where it belongs, and flush. Nobody else
+    writes in the meantime: all is one transaction.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, source: str) -> None:
+        self.further_titles = 0  #: of papers that had one
+        self._connection = connection
+        self._source = source  #: name of the file
+        (self._last_id,) = connection.execute(SQL["last_id"]).fetchone()
+        self._papers: dict[int, DatabasePaper] = {}
+        self._pmids: dict[str, int] = {}
+        self._dois: dict[str, int] = {}
+        self._new: dict[int, None] = {}
+        self._stored: dict[
+            int, DatabasePaper
+        ] = {}  #: of changed ones, as they are stored
+        self._sources: list[tuple[int, str, str]] = []
+        self._first: list[tuple[int, str, int]] = []
+        self._further: list[tuple[int, str, int]] = []
+
+    def fetch(self, records: Sequence[NormalisedRecord]) -> None:
+        """Hold the papers with the PMIDs and DOIs of records, and no others."""
+        for held in (self._papers, self._pmids, self._dois):
+            held.clear()
+        papers = [record.paper for record in records]
+        pmids = msgspec.json.encode([each.pmid for each in papers if each.pmid])
+        dois = msgspec.json.encode([each.doi for each in papers if each.doi])
+        wanted = (pmids.decode(), dois.decode())
+        for row in self._connection.execute(SQL["kept_by_ids"], wanted):
+            self._hold(paper_of(row))
+
+    def by_pmid(self, pmid: str) -> DatabasePaper | None:
+        """The paper with a PMID, one of the batch's."""
+        found = self._pmids.get(pmid)
+        return None if found is None else self._papers[found]
+
+    def by_doi(self, doi: str) -> DatabasePaper | None:
+        """The paper with a DOI, one of the batch's."""
+        found = self._dois.get(doi)
+        return None if found is None else self._papers[found]
+
+    def by_title(self, record: NormalisedRecord) -> DatabasePaper | None:
+        """The paper that the record was made part of, or the first with its title.
+
+        Only the database knows all titles, so what waits is written first; records
+        without PMID and DOI are few.
+        """
+        self.flush()
+        wanted = (record.title, record.paper.year, self._source, record.source_id)
+        row = self._connection.execute(SQL["kept_by_title"], wanted).fetchone()
+        return None if row is None else self._hold(paper_of(row))
+
+    def put(self, record: NormalisedRecord, found: MergeTarget) -> None:
+        """Take a record in where it was found to belong."""
+        before, after = found.before, found.after
+        if before is None:
+            self._last_id += 1
+            after = self._hold(replace(after, id=self._last_id))
+            self._new[after.id] = None
+        elif after != before:
+            if after.id not in self._new:
+                self._stored.setdefault(after.id, before)
+            self._hold(after)
+        self._sources.append((after.id, self._source, record.source_id))
+        if record.title:
+            is_further = before is not None and before.title
+            titles = self._further if is_further else self._first
+            titles.append((after.id, record.title, len(record.title)))
+
+    def flush(self) -> None:
+        """Write all that waits."""
+        write = self._connection.executemany
+        new = [self._papers[paper] for paper in self._new]
+        changed = [
+            (before, self._papers[paper]) for paper, before in self._stored.items()
+        ]
+        # the others need not be indexed again, which costs more than all else
+        retold = [(old, now) for old, now in changed if _texts(old) != _texts(now)]
+        write(SQL["add"], [paper.row for paper in new])
+        write(SQL["fill"], [now.row for _, now in changed])
+        write(SQL["unindex"], [_texts(old) for old, _ in retold])
+        write(SQL["index"], [_texts(paper) for paper in new])
+        write(SQL["index"], [_texts(now) for _, now in retold])
+        write(SQL["add_source"], self._sources)
+        write(SQL["add_title"], self._first)
+        self.further_titles += max(write(SQL["add_title"], self._further).rowcount, 0)
+        for waiting in (self._new, self._stored):
+            waiting.clear()
+        for listed in (self._sources, self._first, self._further):
+            listed.clear()
+
+    def _hold(self, paper: DatabasePaper) -> DatabasePaper:
+        self._papers[paper.id] = paper
+        if paper.pmid:
+            self._pmids[paper.pmid] = paper.id
+        if paper.doi:
+            self._dois[paper.doi] = paper.id
+        return paper
+
+
+def _texts(paper: DatabasePaper) -> tuple[int, str, str]:
+    """What is searched of a paper."""
+    return paper.id, paper.title, paper.abstract
+
+
+BATCH = 500
+"""Records that are looked up and written at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCounts:
+    """What a file brought."""
+
+    source: str  #: name of the file
+    records: int  #: that could be read
+    papers: int  #: that were new
+    merged: Mapping[str, int]  #: records by how they were found to be known
+    conflicts: int  #: records whose DOI belonged to another paper
+    titles: int  #: further titles of papers that had one
+    no_pmid: int = 0  #: records whose PMID holds no PubMed number; they go without
+    deleted: int = 0  #: papers that the file says to have been deleted; they stay
+    bad: tuple[UnreadableRecord, ...] = ()  #: records that were left out
+
+
+class PaperWriter:
+    """Adds to a database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(
+        self, source: str, found: Iterable[ReadRecord], *, skip_bad: bool
+    ) -> FileCounts:
+        """Add a file's records, all of them or none.
+
+        Args:
+            source: name of the file.
+            found: its records.
+            skip_bad: leave out what cannot be read, and say so.
+
+        Raises:
+            DatasetError: a record cannot be read and must not be left out.
+        """
+        tally = _Tally(source=source)
+        with self._transaction():
+            self._connection.execute(SQL["forget"], ("content_hash",))
+            shelf = BatchPapers(self._connection, source)
+            for records in _batches(_readable_records(found, tally, skip_bad=skip_bad)):
+                shelf.fetch(records)
+                for record in records:
+                    place = find_target(record, shelf)
+                    shelf.put(record, place)
+                    tally.count(place)
+                shelf.flush()
+        return tally.added(shelf.further_titles)
+
+    def sign(self) -> str:
+        """Hash all papers, keep the hash, and return it.
+
+        Until then the database has none: it was lost with the first record added.
+        """
+        found = content_hash(self._connection)
+        with self._transaction():
+            self._connection.execute(SQL["set_meta"], ("content_hash", found))
+        return found
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute(SQL["begin"])
+        try:
+            yield
+            self._connection.execute(SQL["commit"])
+        except BaseException:
+            # a full disk has rolled back already
+            if self._connection.in_transaction:
+                self._connection.execute(SQL["rollback"])
+            raise
+
+
+class _Tally:
+    """Counts what a file brings."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.bad: list[UnreadableRecord] = []
+        self.deleted = self.no_pmid = 0
+        self._records = self._papers = self._conflicts = 0
+        self._by: Counter[str] = Counter()
+
+    def count(self, place: MergeTarget) -> None:
+        """Count a record by where it went."""
+        self._records += 1
+        self._conflicts += place.is_conflict
+        if place.by is None:
+            self._papers += 1
+        else:
+            self._by[place.by] += 1
+
+    def added(self, titles: int) -> FileCounts:
+        """The counts, with that of further titles."""
+        return FileCounts(
+            source=self.source,
+            records=self._records,
+            papers=self._papers,
+            merged=dict(sorted(self._by.items())),
+            conflicts=self._conflicts,
+            titles=titles,
+            no_pmid=self.no_pmid,
+            deleted=self.deleted,
+            bad=tuple(self.bad),
+        )
+
+
+def _readable_records(
+    found: Iterable[ReadRecord], tally: _Tally, *, skip_bad: bool
+) -> Iterator[NormalisedRecord]:
+    """The records that can be read, in normal form."""
+    for each in found:
+        match each:
+            case ImportedRecord():
+                record = normalise_record(each)
+                tally.no_pmid += bool(each.pmid and not record.paper.pmid)
+                yield record
+            case DeletedRecords():
+                tally.deleted += each.n
+            case UnreadableRecord() if skip_bad:
+                tally.bad.append(each)
+            case UnreadableRecord():
+                raise DatasetError(
+                    f"{tally.source} record {each.number}: {each.reason}; correct it, "
+                    "or leave such records out with --skip-bad."
+                )
+
+
+def _batches(
+    records: Iterator[NormalisedRecord],
+) -> Iterator[Sequence[NormalisedRecord]]:
+    while batch := tuple(islice(records, BATCH)):
+        yield batch

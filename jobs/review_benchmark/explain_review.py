@@ -1,0 +1,337 @@
+"""Explains a review under one model: searched, scored, included, lost, concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.review_benchmark import parsing
+from jobs.review_benchmark.agent_results import AgentResults
+from jobs.review_benchmark.benchmark import ReviewBenchmarkCounts, percent
+from jobs.review_benchmark.data import (
+    Review,
+    SearchPlan,
+    SearchQuery,
+    TruthPaper,
+    expression,
+)
+from jobs.review_benchmark.effects import StatedEffect, compare_effects, stated_effect
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.plan import queries, searched
+from jobs.review_benchmark.rebuilt_reviews import CandidatePaper, RebuiltReview
+from jobs.review_benchmark.search import SearchHits
+from jobs.review_benchmark.searches import n_hits
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.summary import REASONS
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    clip,
+    cut,
+    hanging_lines,
+    joined_words,
+    number,
+    one_line,
+    plural,
+    quoted_lines,
+    text_table,
+)
+from runner.job import Answer
+from runner.messages import ParseFailure
+
+LABEL = 40
+"""Characters of a query's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedSearch:
+    """One plan, carried out."""
+
+    origin: str  #: where the plan comes from, in words
+    queries: tuple[SearchQuery, ...]
+    hits: tuple[int, ...]  #: papers that fit each query, of any year
+    found: SearchHits
+
+    def ranks(self, paper: int) -> Sequence[int | None]:
+        """The place of a paper among those of each query, from 1."""
+        return [
+            ranking.index(paper) + 1 if paper in ranking else None
+            for ranking in self.found.rankings
+        ]
+
+    def rank(self, paper: int) -> int | None:
+        """The place of a paper in the order of all queries, from 1."""
+        ranked = self.found.ranked
+        return ranked.index(paper) + 1 if paper in ranked else None
+
+
+def planned_search(dataset: ReviewDataset, review: Review) -> ExplainedSearch:
+    """What the plan that needs no model finds."""
+    return _search(dataset, review, None, "the fixed plan, which needs no model")
+
+
+def answered_search(
+    dataset: ReviewDataset, review: Review, answer: Answer
+) -> ExplainedSearch | str:
+    """What a reply's plan finds, or why there is no search."""
+    if answer.chat is None:
+        return answer.error or answer.skip or "not answered yet"
+    parsed = parsing.read_plan(dataset, answer.task, answer.chat)
+    return _search(dataset, review, parsed, _origin(parsed))
+
+
+def _origin(parsed: SearchPlan | ParseFailure) -> str:
+    if isinstance(parsed, ParseFailure):
+        return f"the fixed plan, since the reply could not be read: {parsed.reason}"
+    dropped = plural(parsed.dropped, "query", "queries")
+    return f"the model's plan{f', {dropped} dropped' if parsed.dropped else ''}"
+
+
+def _search(
+    dataset: ReviewDataset, review: Review, parsed: object, origin: str
+) -> ExplainedSearch:
+    asked = queries(review, parsed, dataset.settings.queries)
+    return ExplainedSearch(
+        origin=origin,
+        queries=asked,
+        hits=tuple(n_hits(dataset, query) for query in asked),
+        found=searched(dataset, review, parsed),
+    )
+
+
+def search_lines(search: ExplainedSearch, paper: int | None = None) -> Iterator[str]:
+    """The queries of a search.
+
+    Args:
+        search: the plan, and what it found.
+        paper: whose places are shown; None: of no paper.
+    """
+    yield f"  {search.origin}"
+    places = [str(place) for place, _ in enumerate(search.queries, start=1)]
+    columns = [
+        TextColumn(title="query", cells=places),
+        TextColumn(title="hits", cells=[f"{hits:,}" for hits in search.hits]),
+        TextColumn(
+            title="kept", cells=[f"{len(own):,}" for own in search.found.rankings]
+        ),
+        TextColumn(
+            title="label",
+            cells=[clip(query.label, LABEL) for query in search.queries],
+            has_words=True,
+        ),
+    ]
+    if paper is not None:
+        ranks = [NONE if rank is None else str(rank) for rank in search.ranks(paper)]
+        columns.insert(1, TextColumn(title="rank", cells=ranks))
+    yield from text_table(columns)
+    for place, query in zip(places, search.queries, strict=True):
+        # what can be searched of a model's words stands between quotation marks
+        asked = expression(query) or "nothing that can be searched"
+        yield from hanging_lines(f"    {place}  ", one_line(asked))
+    found = search.found
+    cut = f", {found.cut:,} more cut" if found.cut else ""
+    yield f"  candidates: {len(found.candidates):,}{cut}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedReview:
+    """A review that a model has done, in part at least."""
+
+    dataset: ReviewDataset
+    review: Review
+    column: AgentResults
+    families: tuple[tuple[Answer, ...], ...]  #: by replicate
+    is_own: bool  #: of a run of our own, which searches a database
+
+    @property
+    def benchmark(self) -> ReviewBenchmarkCounts:
+        """What it comes to."""
+        return self.column.benchmarks[self.review.id]
+
+    @property
+    def rebuilt(self) -> RebuiltReview:
+        """What the model made of it."""
+        return self.column.rebuilt[self.review.id]
+
+    @property
+    def matches(self) -> tuple[PaperMatch, ...]:
+        """What became of each of its studies."""
+        return self.column.matches[self.review.id]
+
+    def searches(self) -> Iterator[tuple[int, ExplainedSearch | str]]:
+        """Each replicate with its search, or why there is none."""
+        for family in self.families:
+            first = family[0]
+            yield (
+                first.task.replicate,
+                answered_search(self.dataset, self.review, first),
+            )
+
+
+def review_facts(review: Review, settings: ReviewBenchmarkSettings) -> Iterator[str]:
+    """Title, question and years."""
+    yield from hanging_lines("title      ", one_line(review.title))
+    yield from hanging_lines("question   ", one_line(review.question))
+    years = NONE if review.date_range is None else "{} to {}".format(*review.date_range)
+    is_free = review.date_range is not None and not settings.use_date_range
+    yield f"years      {years}{', not used' if is_free else ''}"
+
+
+def study_line(index: int, paper: TruthPaper) -> str:
+    """A study of a review on one line, with its place from 0 as matches.csv has it."""
+    name = f"{paper.ref_id}: " if paper.ref_id else ""
+    return cut(f"  {index}  {one_line(name + (paper.title or paper.name))}", WIDTH)
+
+
+def conclusion_lines(told: ExplainedReview) -> Iterator[str]:
+    """Both conclusions, replicate by replicate; nothing where none was asked for."""
+    if told.dataset.verdict == "off" or not told.rebuilt.conclusions:
+        return
+    review = told.review
+    truth = (
+        stated_effect(review.conclusion, review.direction, review.certainty)
+        if review.conclusion
+        else None
+    )
+    for place, own in enumerate(told.rebuilt.conclusions, start=1):
+        yield ""
+        yield f"conclusion, replicate {place}"
+        if not own.text:
+            yield f"  none: {one_line(own.failure)}"
+            continue
+        yield from quoted_lines(own.text)
+        effect = stated_effect(own.text, own.direction, own.certainty)
+        yield f"  states {_effect_words(effect)}"
+        if truth is not None:
+            within = told.dataset.settings.certainty_within
+            found = compare_effects(effect, truth, within)
+            yield f"  beside the authors: {found.outcome} ({REASONS[found.reason]})"
+        judged = own.judged.get(told.review.id)
+        if judged is not None:
+            yield (
+                f"  judged {number(judged.similarity, 2)} alike, direction "
+                f"{judged.direction}"
+            )
+            yield from quoted_lines(judged.rationale)
+        elif own.failure:
+            yield f"  not compared: {one_line(own.failure)}"
+    if truth is not None:
+        yield ""
+        yield "conclusion of the authors"
+        yield from quoted_lines(review.conclusion)
+        yield f"  states {_effect_words(truth)}"
+
+
+def _effect_words(effect: StatedEffect) -> str:
+    direction = effect.direction or "no direction of effect that a rule can read"
+    others = f", besides {', '.join(sorted(effect.others))}" if effect.others else ""
+    certainty = effect.certainty or "not stated"
+    return f"{direction}{others}; certainty {certainty}"
+
+
+LISTED = 10
+"""Candidates that are listed; explain REVIEW:PAPER tells of any."""
+
+
+def review_lines(told: ExplainedReview) -> Iterator[str]:
+    """All of the page but its head."""
+    yield from review_facts(told.review, told.dataset.settings)
+    yield from _outcome(told)
+    if told.is_own:
+        for replicate, search in told.searches():
+            yield ""
+            yield f"search, replicate {replicate}"
+            if isinstance(search, str):
+                yield f"  none: {one_line(search)}"
+            else:
+                yield from search_lines(search)
+    if told.rebuilt.candidates:
+        yield ""
+        yield "papers, best first" if told.is_own else "papers, as given"
+        yield from _papers(told)
+    yield ""
+    yield from _lost(told.column.lost(told.review.id))
+    odd = told.column.suspicious[told.review.id]
+    if odd:
+        yield ""
+        yield "matches to look at"
+        for each in odd:
+            yield study_line(each.index, told.review.studies[each.index])
+            yield from hanging_lines("    ", one_line(each.message))
+    yield from conclusion_lines(told)
+
+
+def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
+    """Studies that were lost, by the step at which they were."""
+    yield f"lost       {plural(len(lost), 'study', 'studies') if lost else 'none'}"
+    for step in LOST_AT:
+        papers = [own for own in lost if own.lost_at == step]
+        if papers:
+            yield f"{step} ({len(papers)})"
+        for own in papers:
+            yield study_line(own.index, own.paper)
+            yield from hanging_lines("    ", one_line(own.resolution))
+            if own.rationale:
+                yield from hanging_lines("    it says: ", one_line(own.rationale))
+
+
+def _outcome(told: ExplainedReview) -> Iterator[str]:
+    found, settings = told.benchmark, told.dataset.settings
+    word = "PASSED" if found.passes(settings.target_recall) else "FAILED"
+    precision = "n/a" if found.precision is None else f"{found.precision:.1%}"
+    yield (
+        f"outcome    {word}: recall {found.recall:.1%} (target "
+        f"{percent(settings.target_recall)}), precision {precision}"
+    )
+    steps = [f"{found.found} with a record"]
+    if told.is_own:
+        steps.append(f"{found.retrieved} found by the search")
+    steps.append(f"{found.found_and_included} included")
+    yield f"studies    {found.truth}: {', '.join(steps)}"
+    papers = plural(found.included_rows, "paper")
+    yield f"included   {papers}, {found.right_rows} of them studies of the review"
+    if told.rebuilt.skip:
+        yield f"not done   {one_line(told.rebuilt.skip)}"
+
+
+def _papers(told: ExplainedReview) -> Iterator[str]:
+    every = told.rebuilt.candidates
+    shown = every[:LISTED]
+    studies: dict[str, list[int]] = {}
+    for match in told.matches:
+        if match.found:
+            studies.setdefault(match.document, []).append(match.index)
+    yield from text_table(
+        [
+            TextColumn(title="rank", cells=[str(own.rank) for own in shown]),
+            _replicate_words("paper", (own.document for own in shown)),
+            TextColumn(title="score", cells=[_standing(own) for own in shown]),
+            _replicate_words("in", ("yes" if own.included else NONE for own in shown)),
+            _replicate_words(
+                "study", (joined_words(studies.get(own.document, ())) for own in shown)
+            ),
+            _replicate_words("title", (_title(told, own) for own in shown)),
+        ]
+    )
+    if every[LISTED:]:
+        yield f"  and {len(every) - LISTED:,} more"
+
+
+def _standing(own: CandidatePaper) -> str:
+    """A candidate's score, or why it has none."""
+    return own.outcome if own.score is None else number(own.score, 2)
+
+
+def _title(told: ExplainedReview, own: CandidatePaper) -> str:
+    database = told.dataset.database
+    if database is not None and told.is_own:
+        paper = database.paper(int(own.document))
+        return NONE if paper is None else paper.title
+    record = told.rebuilt.records.get(own.document)
+    return NONE if record is None else record.title
+
+
+def _replicate_words(title: str, cells: Iterable[str]) -> TextColumn:
+    return TextColumn(title=title, cells=list(map(one_line, cells)), has_words=True)

@@ -1,1 +1,0 @@
-"""Ground truth from a review's own text: read, cut, asked for, checked against it."""

@@ -1,1 +1,0 @@
-"""What models are asked of a review's text, and what their replies say."""

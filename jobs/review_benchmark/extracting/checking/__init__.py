@@ -1,1 +1,0 @@
-"""Whether what a model read stands in the text; no call is made."""

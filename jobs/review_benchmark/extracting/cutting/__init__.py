@@ -1,1 +1,0 @@
-"""Where a review's sections and references stand, found without a model."""

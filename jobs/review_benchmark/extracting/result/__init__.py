@@ -1,1 +1,0 @@
-"""What an extraction comes to: files, metrics and a text for people."""

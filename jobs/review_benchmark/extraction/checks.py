@@ -1,0 +1,366 @@
+"""Checks that what a model read is in the review's text; no call is made.
+
+Quotes are located in the source, identifiers are compared character by character, and
+PMIDs are held against the titles that a paper database has for them. Every fault
+becomes a flag, so that a person looks at it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol, TypeAlias
+
+from rapidfuzz import fuzz
+
+from jobs.inputs.documents import Document, TextSpan
+from jobs.review_benchmark.data import QuestionParts, TruthPaper
+from jobs.review_benchmark.database.papers import DatabasePaper
+from jobs.review_benchmark.extraction.parsing import ReviewMeta
+from jobs.review_benchmark.extraction.review_text import Sections
+from jobs.review_benchmark.lookup import ratio
+from jobs.review_benchmark.matching import MatchingRules, Normaliser, pmid_of
+
+FlagCode: TypeAlias = Literal[
+    "not_grounded",
+    "doi_removed",
+    "pmid_removed",
+    "year_removed",
+    "id_removed",
+    "no_title",
+    "unread",
+    "study_count",
+    "pmid_other_title",
+    "section_not_found",
+    "no_answer",
+    "unusable",
+    "missing",
+]
+
+FLAG_MEANINGS: Final[Mapping[FlagCode, str]] = {
+    "not_grounded": "does not stand in the text and was dropped",
+    "doi_removed": "DOI that is not in its reference was removed",
+    "pmid_removed": "PMID that is not in its reference was removed",
+    "year_removed": "year that is not in its reference was removed",
+    "id_removed": "study's name that is not in its reference was removed",
+    "no_title": "reference without title or identifier was dropped",
+    "unread": "entry of the list that no answer gives",
+    "study_count": "number of studies differs from the abstract's",
+    "pmid_other_title": "PMID has another title in the paper database",
+    "section_not_found": "section was found neither by heading nor by the model",
+    "no_answer": "question has no readable answer",
+    "unusable": "entries of an answer that are no objects",
+    "missing": "field that a truth file needs is empty",
+}
+"""What each code says, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionFlag:
+    """One thing that a person should look at."""
+
+    code: FlagCode
+    where: str  #: field, reference or section
+    detail: str = ""  #: the value that was meant, or both
+
+
+LEAST: Final = 0.90
+"""Partial ratio of rapidfuzz from which a text that is not verbatim stands there."""
+
+SHORTEST: Final = 10
+"""Characters of a text that may differ from the source at all: a short word is a part
+of many."""
+
+_WORD: Final = re.compile(r"\w+")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_FULL: Final = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotePlace:
+    """Where a text stands."""
+
+    span: TextSpan  #: in the document
+    ratio: float  #: 1.0: word by word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceText:
+    """A document's words in normal form: lower case, with a blank around each."""
+
+    normal: str = field(repr=False)
+    starts: tuple[int, ...] = field(repr=False)  #: of each word in `normal`
+    words: tuple[TextSpan, ...] = field(repr=False)  #: of each word in the document
+
+    @classmethod
+    def of(cls, document: Document) -> SourceText:
+        """The words of a document."""
+        starts, words, kept = [], [], []
+        at = 1
+        for match in _WORD.finditer(document.text):
+            word = match.group().lower()
+            starts.append(at)
+            words.append(TextSpan(start=match.start(), end=match.end()))
+            kept.append(word)
+            at += len(word) + 1
+        normal = f" {' '.join(kept)} "
+        return cls(normal=normal, starts=tuple(starts), words=tuple(words))
+
+    def find(self, text: str, within: TextSpan) -> QuotePlace | None:
+        """Where *text* stands in a span of the document, if it does.
+
+        Word by word, or the part that is most alike, from 0.90 on. A text without a
+        letter, such as a year, says nothing, wherever it stands.
+        """
+        wanted = " ".join(word.lower() for word in _WORD.findall(text))
+        first = bisect_right(self.words, within.start, key=_end)
+        last = bisect_right(self.words, within.end - 1, key=_start)
+        if not _LETTER.search(wanted) or first >= last:
+            return None
+        begin = self.starts[first]
+        end = self.starts[last] - 1 if last < len(self.starts) else len(self.normal) - 1
+        at = self.normal.find(f" {wanted} ", begin - 1, end + 1) + 1
+        if at > 0:
+            return QuotePlace(span=self._span(at, at + len(wanted)), ratio=1.0)
+        # of what is longer than the text a piece would be found, and of a short word
+        # any other that holds it
+        if not SHORTEST <= len(wanted) <= end - begin:
+            return None
+        found = fuzz.partial_ratio_alignment(
+            wanted, self.normal[begin:end], score_cutoff=_FULL * LEAST
+        )
+        if found is None:
+            return None
+        span = self._span(begin + found.dest_start, begin + found.dest_end)
+        return QuotePlace(span=span, ratio=found.score / _FULL)
+
+    def _span(self, begin: int, end: int) -> TextSpan:
+        """From the normal form back to the document."""
+        first = bisect_right(self.starts, begin) - 1
+        last = bisect_right(self.starts, max(end - 1, begin)) - 1
+        return TextSpan(start=self.words[first].start, end=self.words[last].end)
+
+
+def _start(span: TextSpan) -> int:
+    return span.start
+
+
+def _end(span: TextSpan) -> int:
+    return span.end
+
+
+_DOI: Final = re.compile(r"10\.\d{4,9}/\S{1,250}")
+_PMID: Final = re.compile(r"[1-9]\d{0,7}")
+_BREAK: Final = r"(?:[ \t]*\n[ \t]*)?"
+"""A line may end anywhere in an identifier; blanks within a line part words."""
+
+FIRST_YEAR: Final = 1800
+
+
+def doi_in(doi: str, text: str) -> bool:
+    """Whether a DOI is one, and stands in *text* from its first to its last character.
+
+    A resolver or `doi:` before it counts as nothing, nor do upper and lower case.
+    """
+    plain = Normaliser().doi(doi)
+    return bool(_DOI.fullmatch(plain)) and _stands(plain, text, r"(?![\w/-])")
+
+
+def pmid_in(pmid: str, text: str) -> bool:
+    """Whether a PMID is one, and stands in *text* as a number by itself."""
+    plain = pmid_of(pmid)
+    return bool(_PMID.fullmatch(plain)) and _stands(plain, text, r"(?!\d)")
+
+
+def year_in(year: str, text: str, latest: int | None) -> int | None:
+    """A year that stands in *text*, from 1800 to the review's own; None: it is not."""
+    if not re.fullmatch(r"[12]\d{3}", year):
+        return None
+    number = int(year)
+    is_late = latest is not None and number > latest
+    if number < FIRST_YEAR or is_late or not _stands(year, text, r"(?!\d)"):
+        return None
+    return number
+
+
+def _stands(plain: str, text: str, after: str) -> bool:
+    letters = _BREAK.join(map(re.escape, plain))
+    return bool(re.search(rf"(?<![\w.]){letters}{after}", text, re.IGNORECASE))
+
+
+HEAD: Final = 20_000
+"""Characters that hold the citation and the abstract."""
+
+_ISSUED: Final = re.compile(
+    r"Cochrane Database of Systematic Reviews\s*,?\s*((?:19|20)\d\d)"
+    r"|(?:\u00a9|\(c\)|copyright)\D{0,40}((?:19|20)\d\d)",
+    re.IGNORECASE,
+)
+_UNITS: Final = r"(?:studies|trials|RCTs|study|trial|RCT)"
+_NUMBERS: Final = """
+one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen twenty
+"""
+_WORDS: Final = _NUMBERS.split()
+_COUNT: Final = re.compile(
+    rf"\(\s*(\d+)\s+{_UNITS}\b"
+    r"|\b(?:we\s+)?(?:includ|identif|found)\w*\s+(?:a\s+total\s+of\s+)?"
+    rf"(\d+|{'|'.join(_WORDS)})\s+(?:\w+\s+){{0,3}}?{_UNITS}\b",
+    re.IGNORECASE,
+)
+_ID: Final = re.compile(r"\bCD\d{6}\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldEvidence:
+    """Where a field of the record stands."""
+
+    field: str
+    quote: str  #: as the text has it
+    page: int
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedReview:
+    """The record with all that stands in the text, and nothing else."""
+
+    meta: ReviewMeta
+    evidence: tuple[FieldEvidence, ...] = ()
+    flags: tuple[ExtractionFlag, ...] = ()
+
+
+def checked_record(
+    meta: ReviewMeta, document: Document, grounds: SourceText, spans: Sections
+) -> CheckedReview:
+    """What of a record stays; the question falls back to the section of objectives."""
+    evidence: list[FieldEvidence] = []
+    flags: list[ExtractionFlag] = []
+
+    def grounded(name: str, text: str) -> str:
+        found = grounds.find(text, document.whole) if text else None
+        if found is not None:
+            evidence.append(_evidence(name, document, found))
+            return text
+        if text:
+            flags.append(ExtractionFlag(code="not_grounded", where=name, detail=text))
+        return ""
+
+    question = grounded("research_question", meta.question)
+    if not question and "objectives" in spans:
+        question = " ".join(document.piece(spans["objectives"]).split())
+    own = ReviewMeta(
+        id=_id(meta.id, document, flags),
+        title=grounded("title", meta.title),
+        question=question,
+        pico=None if meta.pico is None else _pico(meta.pico, grounded),
+        inclusion=tuple(
+            text for each in meta.inclusion if (text := grounded("inclusion", each))
+        ),
+        exclusion=tuple(
+            text for each in meta.exclusion if (text := grounded("exclusion", each))
+        ),
+        conclusion=grounded("authors_conclusion", meta.conclusion),
+        date_range=_years(meta.date_range, document, flags),
+    )
+    return CheckedReview(meta=own, evidence=tuple(evidence), flags=tuple(flags))
+
+
+def issued(document: Document) -> int | None:
+    """The year in which the review came out, where its first pages say it."""
+    found = _ISSUED.search(document.text[:HEAD])
+    return int(found[1] or found[2]) if found else None
+
+
+def stated_count(document: Document) -> int | None:
+    """How many studies the abstract says that the review has: `(12 studies ...)`."""
+    found = _COUNT.search(document.text[:HEAD])
+    if found is None:
+        return None
+    said = (found[1] or found[2]).lower()
+    return int(said) if said.isdigit() else _WORDS.index(said) + 1
+
+
+def _id(given: str, document: Document, flags: list[ExtractionFlag]) -> str:
+    """The id where the text has it; else the first that the text has, if any."""
+    if given and re.search(rf"(?<!\w){re.escape(given)}(?!\w)", document.text):
+        return given
+    if given:
+        flags.append(
+            ExtractionFlag(code="not_grounded", where="cochrane_id", detail=given)
+        )
+    found = _ID.search(document.text[:HEAD])
+    return found.group() if found else ""
+
+
+def _pico(given: QuestionParts, grounded: Callable[[str, str], str]) -> QuestionParts:
+    """The question's parts; each of them must stand in the text like the question."""
+    parts: Mapping[str, str] = {
+        name: getattr(given, name)
+        for name in ("population", "intervention", "comparison", "outcome")
+    }
+    return QuestionParts(
+        **{name: grounded(f"pico.{name}", text) for name, text in parts.items()}
+    )
+
+
+def _years(
+    given: tuple[int, int] | None, document: Document, flags: list[ExtractionFlag]
+) -> tuple[int, int] | None:
+    """Years that both stand in the text."""
+    if given is None:
+        return None
+    latest = issued(document)
+    is_possible = given[0] >= FIRST_YEAR and (latest is None or given[1] <= latest)
+    if is_possible and all(
+        re.search(rf"(?<!\d){year}(?!\d)", document.text) for year in given
+    ):
+        return given
+    detail = f"{given[0]} to {given[1]}"
+    flags.append(ExtractionFlag(code="not_grounded", where="date_range", detail=detail))
+    return None
+
+
+def _evidence(name: str, document: Document, found: QuotePlace) -> FieldEvidence:
+    return FieldEvidence(
+        field=name,
+        quote=" ".join(document.piece(found.span).split()),
+        page=document.page(found.span.start),
+        ratio=found.ratio,
+    )
+
+
+class DatabaseTitles(Protocol):
+    """Papers by PMID, as a paper database has them."""
+
+    def by_pmid(self, pmid: str) -> int | None:
+        """Id of the paper with a PMID, in normal form."""
+        ...
+
+    def paper(self, number: int) -> DatabasePaper | None:
+        """A paper by its id."""
+        ...
+
+
+def other_titles(
+    papers: Iterable[TruthPaper], database: DatabaseTitles, rules: MatchingRules
+) -> Iterator[ExtractionFlag]:
+    """Papers whose PMID the database knows by a title that does not match."""
+    for paper in papers:
+        number = database.by_pmid(paper.pmid) if paper.pmid else None
+        known = None if number is None else database.paper(number)
+        if known is None or not known.title or not paper.title:
+            continue
+        alike = ratio(
+            rules.normal.title(paper.title),
+            rules.normal.title(known.title),
+            autojunk=rules.autojunk,
+        )
+        if alike < rules.title_cutoff:
+            yield ExtractionFlag(
+                code="pmid_other_title",
+                where=paper.name,
+                detail=f"{paper.pmid} is {known.title!r}",
+            )

@@ -1,0 +1,182 @@
+"""Parses replies about a review's text; never raises on the text of a model.
+
+Numbers of JSON come as the texts they were written with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from jobs.replies import first_object_with, parse_failure, reply_content, wellformed
+from jobs.review_benchmark.data import PICO, QuestionParts
+from jobs.review_benchmark.extraction.review_text import Section
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionPlaces:
+    """Stage `x.places`: between which lines sections stand."""
+
+    lines: Mapping[Section, tuple[int, int | None]]
+    """First line, and the line after the last; None: up to the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewMeta:
+    """Stage `x.meta`: what the review says of itself; empty: not said."""
+
+    id: str = ""
+    title: str = ""
+    question: str = ""
+    pico: QuestionParts | None = None
+    inclusion: tuple[str, ...] = ()
+    exclusion: tuple[str, ...] = ()
+    conclusion: str = ""
+    date_range: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """One reference of a chunk, as a model read it; nothing of it is checked yet."""
+
+    ref_id: str = ""
+    authors: tuple[str, ...] = ()
+    title: str = ""
+    year: str = ""  #: as written
+    journal: str = ""
+    doi: str = ""
+    pmid: str = ""
+    quote: str = ""
+    reason: str = ""  #: why it was excluded
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence: the first that is given."""
+        return self.ref_id or self.title or self.quote or "(nothing)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """Stages `x.refs` and `x.excluded`: the references of a chunk."""
+
+    read: tuple[Reference, ...] = ()
+    unusable: int = 0  #: entries of the list that are no objects
+
+
+_META = ("cochrane_id", "title", "research_question")
+_YEARS = 2
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+@guarded
+def parse_places(reply: Reply) -> SectionPlaces | ParseFailure:
+    """Where sections stand.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_places`.
+    """
+    found = _object(reply, "places", "no_places")
+    if isinstance(found, ParseFailure):
+        return found
+    lines: dict[Section, tuple[int, int | None]] = {}
+    for each in _objects(found["places"]):
+        begin, end = _whole(each.get("begin")), _whole(each.get("end"))
+        for name in get_args(Section):
+            if each.get("section") == name and begin is not None:
+                lines.setdefault(name, (begin, end))
+    return SectionPlaces(lines=lines)
+
+
+@guarded
+def parse_meta(reply: Reply) -> ReviewMeta | ParseFailure:
+    """What the review says of itself.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_review`.
+    """
+    found = _object(reply, "title", "no_review")
+    if isinstance(found, ParseFailure):
+        return found
+    pico = found.get("pico")
+    own_id, title, question = (_text(found.get(name)) for name in _META)
+    return ReviewMeta(
+        id=own_id,
+        title=title,
+        question=question,
+        pico=QuestionParts(**{name: _text(pico.get(name)) for name in PICO})
+        if isinstance(pico, dict)
+        else None,
+        inclusion=_texts(found.get("inclusion_criteria")),
+        exclusion=_texts(found.get("exclusion_criteria")),
+        conclusion=_text(found.get("authors_conclusion")),
+        date_range=_years(found.get("date_range")),
+    )
+
+
+@guarded
+def parse_references(reply: Reply) -> References | ParseFailure:
+    """The references of a chunk; an empty list is a legal one.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_references`.
+    """
+    found = _object(reply, "references", "no_references")
+    if isinstance(found, ParseFailure):
+        return found
+    given = found["references"]
+    if not isinstance(given, list):
+        return ParseFailure(reason="no_references")
+    read = tuple(_reference(each) for each in _objects(given))
+    return References(read=read, unusable=len(given) - len(read))
+
+
+def _object(reply: Reply, name: str, reason: str) -> dict[str, Any] | ParseFailure:
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = first_object_with(name, text)
+    return parse_failure(reply, reason) if found is None else found
+
+
+def _reference(value: Mapping[str, Any]) -> Reference:
+    return Reference(
+        ref_id=_text(value.get("cochrane_ref_id")),
+        authors=_texts(value.get("authors")),
+        title=_text(value.get("title")),
+        year=_text(value.get("year")),
+        journal=_text(value.get("journal")),
+        doi=_text(value.get("doi")),
+        pmid=_text(value.get("pmid")),
+        quote=_text(value.get("quote")),
+        reason=_text(value.get("reason")),
+    )
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [each for each in value if isinstance(each, dict)]
+
+
+def _text(value: object) -> str:
+    return " ".join(wellformed(value).split()) if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """The texts of a list; a text alone is a list of one."""
+    given = value if isinstance(value, list) else [value]
+    return tuple(text for each in given if (text := _text(each)))
+
+
+def _whole(value: object) -> int | None:
+    text = _text(value)
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _years(value: object) -> tuple[int, int] | None:
+    """Two years in order; anything else is none."""
+    found = [_whole(each) for each in value] if isinstance(value, list) else []
+    if len(found) != _YEARS or found[0] is None or found[1] is None:
+        return None
+    return (found[0], found[1]) if found[0] <= found[1] else None

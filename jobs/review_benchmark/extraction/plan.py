@@ -1,0 +1,321 @@
+"""Plans what is asked about a review's text, and makes the request of each task.
+
+Where headings tell the places of all sections, everything is asked at once; else a
+model is asked for the missing ones first. Pure: the plan is derived again from the text
+and stored replies whenever a run is resumed or scored. A task carries its place in the
+text, since that may come from a model's reply and cannot be derived from the key.
+
+Fields of a reply are answered in the order in which they are declared: a reference is
+quoted before its fields are read from the quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+from pydantic import BaseModel
+
+from jobs.chat import chat_request, data_block, is_longer_than
+from jobs.inputs.documents import Document, TextSpan
+from jobs.review_benchmark.extraction.parsing import SectionPlaces
+from jobs.review_benchmark.extraction.review_text import (
+    LONGEST,
+    ExtractionInputs,
+    Section,
+    Sections,
+    chunks,
+    entries,
+    lines,
+)
+from jobs.review_benchmark.requests import DIGEST
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ChatRequest, Schema
+from runner.structured import schema_of
+
+_places: Final = msgspec.json.Decoder(dict[Section, tuple[int, int]])
+
+
+def place_to_context(spans: Sections) -> str:
+    """Sections, as the context of a task."""
+    places = {name: (span.start, span.end) for name, span in spans.items()}
+    return msgspec.json.encode(places).decode()
+
+
+def place_from_context(context: str | None) -> dict[Section, TextSpan]:
+    """The sections in a context; raise `KeyError` where there are none."""
+    if context is None:
+        raise KeyError("context")
+    places = _places.decode(context)
+    return {
+        name: TextSpan(start=start, end=end) for name, (start, end) in places.items()
+    }
+
+
+class FoundPlace(BaseModel):
+    """Between which numbered lines a section stands."""
+
+    section: Section
+    begin: int
+    end: int | None
+
+
+class FoundPlaces(BaseModel):
+    """Where sections stand; one that the text does not have is left out."""
+
+    places: list[FoundPlace]
+
+
+class ReadPico(BaseModel):
+    """The question in parts."""
+
+    population: str | None
+    intervention: str | None
+    comparison: str | None
+    outcome: str | None
+
+
+class ReadMeta(BaseModel):
+    """What a review says of itself, in its own words."""
+
+    cochrane_id: str | None
+    title: str | None
+    research_question: str | None
+    pico: ReadPico | None
+    inclusion_criteria: list[str]
+    exclusion_criteria: list[str]
+    authors_conclusion: str | None
+    date_range: list[int] | None
+
+
+class ReadReference(BaseModel):
+    """One reference, in the words of the list."""
+
+    cochrane_ref_id: str | None
+    quote: str
+    authors: list[str]
+    title: str | None
+    year: int | None
+    journal: str | None
+    doi: str | None
+    pmid: str | None
+
+
+class ReadReferences(BaseModel):
+    """All references of the list, in its order."""
+
+    references: list[ReadReference]
+
+
+class ExcludedReference(ReadReference):
+    """One reference to an excluded study, with the reason that the review gives."""
+
+    reason: str | None
+
+
+class ExcludedReferences(BaseModel):
+    """All references of the list, in its order."""
+
+    references: list[ExcludedReference]
+
+
+PLACES = schema_of(FoundPlaces, "places")
+META = schema_of(ReadMeta, "review")
+REFERENCES = schema_of(ReadReferences, "references")
+EXCLUDED = schema_of(ExcludedReferences, "excluded_references")
+
+
+META_SECTIONS: Final[tuple[Section, ...]] = ("objectives", "criteria", "conclusions")
+"""The sections that a review's record is read from."""
+
+HEAD = 8_000
+"""Characters of the document's beginning that hold title, id and abstract."""
+
+_SENTENCE_ENDS = (".", ",", ";")
+"""No heading ends so."""
+
+
+def request(extract: ExtractionInputs, task: Task) -> ChatRequest:
+    """The request of *task*; `KeyError` where it carries no place."""
+    match task.stage:
+        case "x.places":
+            return places(extract)
+        case "x.meta":
+            return meta(extract, place_from_context(task.context))
+        case "x.refs":
+            return references(extract, place_from_context(task.context)["included"])
+        case "x.excluded":
+            return excluded(extract, place_from_context(task.context))
+        case _:
+            raise KeyError(task.stage)
+
+
+def places(extract: ExtractionInputs) -> ChatRequest:
+    """Where do the sections stand that no heading tells?"""
+    told = "\n".join(
+        f"{number}: {text}" for number, text in _possible_headings(extract.document)
+    )
+    shown = {"wanted": ", ".join(extract.lacking), "lines": told}
+    return _chat(extract, "x.places", shown, PLACES)
+
+
+def meta(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
+    """What does the review say of itself?"""
+    document = extract.document
+    head = document.piece(TextSpan(start=0, end=HEAD))
+    shown = {"head": head}
+    for name in META_SECTIONS:
+        shown[name] = _piece(document, spans, name)
+    return _chat(extract, "x.meta", shown, META)
+
+
+def references(extract: ExtractionInputs, span: TextSpan) -> ChatRequest:
+    """Which references does a chunk of the list hold?"""
+    shown = {"references": extract.document.piece(span)}
+    return _chat(extract, "x.refs", shown, REFERENCES)
+
+
+def excluded(extract: ExtractionInputs, spans: Sections) -> ChatRequest:
+    """Which references does a chunk of the excluded hold, and why?"""
+    document = extract.document
+    shown = {
+        "reasons": _piece(document, spans, "reasons"),
+        "references": _piece(document, spans, "excluded"),
+    }
+    return _chat(extract, "x.excluded", shown, EXCLUDED)
+
+
+def _piece(document: Document, spans: Sections, name: Section) -> str:
+    """The text of a section; nothing where the review lacks it."""
+    return document.piece(spans[name]) if name in spans else ""
+
+
+def _possible_headings(document: Document) -> Iterator[tuple[int, str]]:
+    """Lines that may be headings, by their number from 1."""
+    for number, line in enumerate(lines(document), start=1):
+        text = line.text
+        if text and len(text) <= LONGEST and not text.endswith(_SENTENCE_ENDS):
+            yield number, text
+
+
+def _chat(
+    extract: ExtractionInputs, prompt: str, shown: Mapping[str, str], schema: Schema
+) -> ChatRequest:
+    """A request that shows texts, each between marks; empty ones are left out."""
+    blocks = {
+        name: data_block(name, text) if text else "" for name, text in shown.items()
+    }
+    messages, settings = extract.prompts.messages(prompt, **blocks), extract.settings
+    return chat_request(settings, messages, schema, max_tokens=settings.extract_tokens)
+
+
+def plan(extract: ExtractionInputs) -> Iterator[TaskSpec]:
+    """The places that are lacking, or all that is to be read."""
+    if extract.lacking:
+        asked = places(extract)
+        yield TaskSpec(
+            stage="x.places", key=extract.document.key, skip=_skip(extract, asked)
+        )
+        return
+    yield from _readings(extract, extract.sections)
+
+
+def follow_up(
+    extract: ExtractionInputs, group: tuple[Answer, ...]
+) -> Iterator[TaskSpec]:
+    """What is read where a model has found it; what it has not found is left out."""
+    answer = group[0]
+    if answer.task.stage == "x.places":
+        yield from _readings(extract, sections_of(extract, answer.parsed))
+
+
+def reaches(extract: ExtractionInputs) -> frozenset[str]:
+    """The stages that the text and the settings ask for."""
+    found = {"x.meta", "x.refs"}
+    if extract.lacking:
+        found.add("x.places")
+    if extract.settings.with_excluded:
+        found.add("x.excluded")
+    return frozenset(found)
+
+
+def sections_of(extract: ExtractionInputs, parsed: object) -> dict[Section, TextSpan]:
+    """All sections: those with headings, and those that a reply has found."""
+    found = dict(extract.sections)
+    if not isinstance(parsed, SectionPlaces):
+        return found
+    for name in extract.lacking:
+        span = _placed(extract.document, *parsed.lines.get(name, (0, None)))
+        if span is not None:
+            found[name] = span
+    return found
+
+
+def _placed(document: Document, begin: int, end: int | None) -> TextSpan | None:
+    """What stands after one numbered line and before another."""
+    known = list(lines(document))
+    if not 1 <= begin <= len(known) or (end is not None and end <= begin):
+        return None
+    stop = (
+        known[end - 1].span.start
+        if end is not None and end <= len(known)
+        else len(document.text)
+    )
+    span = TextSpan(start=known[begin - 1].span.end, end=stop)
+    return span if document.piece(span) else None
+
+
+def _readings(extract: ExtractionInputs, spans: Sections) -> Iterator[TaskSpec]:
+    """One task for the record, and one a chunk of references."""
+    own = {name: spans[name] for name in META_SECTIONS if name in spans}
+    yield TaskSpec(
+        stage="x.meta",
+        key=extract.document.key,
+        skip=_skip(extract, meta(extract, own)),
+        context=place_to_context(own),
+    )
+    if "included" not in spans:
+        yield TaskSpec(stage="x.refs", key=extract.document.key, skip="no_references")
+    for span in _chunks(extract, spans, "included"):
+        yield TaskSpec(
+            stage="x.refs",
+            key=_key(extract.document, span),
+            skip=_skip(extract, references(extract, span)),
+            context=place_to_context({"included": span}),
+        )
+    if extract.settings.with_excluded:
+        for span in _chunks(extract, spans, "excluded"):
+            chunk: dict[Section, TextSpan] = {"excluded": span}
+            if "reasons" in spans:
+                chunk["reasons"] = spans["reasons"]
+            yield TaskSpec(
+                stage="x.excluded",
+                key=_key(extract.document, span),
+                skip=_skip(extract, excluded(extract, chunk)),
+                context=place_to_context(chunk),
+            )
+
+
+def _chunks(
+    extract: ExtractionInputs, spans: Sections, name: Section
+) -> tuple[TextSpan, ...]:
+    if name not in spans:
+        return ()
+    found = entries(extract.document, spans[name])
+    return chunks(extract.document, found, extract.settings.chunk_references)
+
+
+def _key(document: Document, span: TextSpan) -> str:
+    """The key of a chunk: by its words, so that another cut makes other tasks.
+
+    They are the same in PDF and text, whose lines and pages differ.
+    """
+    words = " ".join(document.piece(span).split())
+    return f"{document.key}#{sha256(words.encode()).hexdigest()[:DIGEST]}"
+
+
+def _skip(extract: ExtractionInputs, asked: ChatRequest) -> str | None:
+    is_long = is_longer_than(asked, extract.settings.max_prompt_tokens)
+    return "too_long" if is_long else None

@@ -1,0 +1,299 @@
+"""Checks references that models read against the text they were read from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from jobs.inputs.documents import Document, TextSpan
+from jobs.review_benchmark.data import TruthPaper
+from jobs.review_benchmark.extraction.checks import (
+    ExtractionFlag,
+    FlagCode,
+    QuotePlace,
+    SourceText,
+    doi_in,
+    pmid_in,
+    year_in,
+)
+from jobs.review_benchmark.extraction.parsing import Reference
+from jobs.review_benchmark.extraction.review_text import study_name
+from jobs.review_benchmark.matching import Normaliser, pmid_of
+
+_SHOWN: Final = 80
+"""Characters of an entry that a flag shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReference:
+    """A reference that stands in the text."""
+
+    paper: TruthPaper
+    span: (
+        TextSpan  #: of its quote; of its title, where the quote takes in other entries
+    )
+    page: int
+    quote: str  #: as the text has it
+    ratio: float  #: the lower of quote and title; 1.0: word by word
+    reason: str = ""  #: of an excluded one, as the text gives it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedReference:
+    """A reference that was not kept."""
+
+    reference: Reference
+    flag: ExtractionFlag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedReferences:
+    """What became of the references of some chunks."""
+
+    kept: tuple[KeptReference, ...] = ()  #: in the order of the text
+    dropped: tuple[DroppedReference, ...] = ()
+    flags: tuple[ExtractionFlag, ...] = ()
+    repeated: int = 0  #: references that another one had said already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceChecker:
+    """Checks references against a document."""
+
+    document: Document
+    grounds: SourceText
+    latest: int | None  #: the review's own year, where it says it
+
+    def check(
+        self,
+        chunks: Iterable[tuple[TextSpan, Sequence[Reference]]],
+        found: Sequence[TextSpan],
+        reasons: TextSpan | None = None,
+    ) -> CheckedReferences:
+        """What of the references stays.
+
+        Args:
+            chunks: where each was read, with what was read there.
+            found: the entries of the list, by headings and borders.
+            reasons: where reasons of exclusion stand.
+        """
+        kept: list[KeptReference] = []
+        dropped: list[DroppedReference] = []
+        flags: list[ExtractionFlag] = []
+        named = self._named(found)
+        for span, references in chunks:
+            said: Counter[tuple[str, str]] = Counter()
+            for reference in references:
+                words = reference.ref_id, reference.quote.lower()
+                quote = self._quote(reference, span, named, said[words])
+                said[words] += 1
+                outcome = self._one(reference, quote, found, reasons)
+                if isinstance(outcome, ExtractionFlag):
+                    dropped.append(DroppedReference(reference=reference, flag=outcome))
+                else:
+                    own, noted = outcome
+                    kept.append(own)
+                    flags += noted
+        flags += (each.flag for each in dropped)
+        merged = _merged(kept, found)
+        flags += self._unread(merged, found)
+        return CheckedReferences(
+            kept=tuple(merged),
+            dropped=tuple(dict.fromkeys(dropped)),
+            flags=tuple(dict.fromkeys(flags)),
+            repeated=len(kept) - len(merged),
+        )
+
+    def _one(
+        self,
+        reference: Reference,
+        quote: QuotePlace | None,
+        found: Sequence[TextSpan],
+        reasons: TextSpan | None,
+    ) -> tuple[KeptReference, list[ExtractionFlag]] | ExtractionFlag:
+        if quote is None:
+            return ExtractionFlag(
+                code="not_grounded",
+                where=reference.name,
+                detail=reference.quote or "(no quote)",
+            )
+        # the entry that the quote stands in: another one's title is not its own
+        around = _around(quote.span, found)
+        title = self.grounds.find(reference.title, around)
+        if reference.title and title is None:
+            return ExtractionFlag(
+                code="not_grounded", where=reference.name, detail=reference.title
+            )
+        # a quote may run over several entries; the title says which is meant
+        meant = around if title is None else _around(title.span, found)
+        own = self.document.text[meant.start : meant.end]
+        paper, flags = _paper(reference, own, self.latest)
+        if paper.ref_id and self.grounds.find(paper.ref_id, meant) is None:
+            flags.append(
+                ExtractionFlag(
+                    code="id_removed", where=reference.name, detail=paper.title
+                )
+            )
+            paper = replace(paper, ref_id="")
+        if not (paper.title or paper.doi or paper.pmid):
+            return ExtractionFlag(code="no_title", where=reference.name)
+        where = quote.span if title is None or meant == around else title.span
+        kept = KeptReference(
+            paper=paper,
+            span=where,
+            page=self.document.page(where.start),
+            quote=" ".join(self.document.piece(where).split()),
+            ratio=min(quote.ratio, 1.0 if title is None else title.ratio),
+            reason=self._reason(reference, reasons, flags),
+        )
+        return kept, flags
+
+    def _named(self, found: Sequence[TextSpan]) -> Mapping[str, Sequence[TextSpan]]:
+        """The entries of each study that has a heading."""
+        named: dict[str, list[TextSpan]] = {}
+        for entry in found:
+            if name := study_name(self.document.piece(entry)):
+                named.setdefault(name, []).append(entry)
+        return named
+
+    def _quote(
+        self,
+        reference: Reference,
+        span: TextSpan,
+        named: Mapping[str, Sequence[TextSpan]],
+        before: int,
+    ) -> QuotePlace | None:
+        """Where a quote stands: under its study's name, else anywhere in its chunk.
+
+        A review may list one paper under two studies, in the same words, and even under
+        one name: an answer that says it again means the next.
+        """
+        own = [each for each in named.get(reference.ref_id, ()) if each.overlaps(span)]
+        order = (*own[before:], *own[:before], span)
+        places = (self.grounds.find(reference.quote, each) for each in order)
+        return next(filter(None, places), None)
+
+    def _reason(
+        self,
+        reference: Reference,
+        reasons: TextSpan | None,
+        flags: list[ExtractionFlag],
+    ) -> str:
+        if not reference.reason:
+            return ""
+        if reasons and self.grounds.find(reference.reason, reasons):
+            return reference.reason
+        flags.append(
+            ExtractionFlag(
+                code="not_grounded", where=reference.name, detail=reference.reason
+            )
+        )
+        return ""
+
+    def _unread(
+        self, kept: Sequence[KeptReference], found: Sequence[TextSpan]
+    ) -> Iterator[ExtractionFlag]:
+        """Entries of the list that nothing was kept of."""
+        for span in found:
+            if not any(own.span.overlaps(span) for own in kept):
+                first = self.document.piece(span).split("\n")[0]
+                page = self.document.page(span.start)
+                yield ExtractionFlag(
+                    code="unread", where=first[:_SHOWN], detail=f"page {page}"
+                )
+
+
+def _around(quote: TextSpan, found: Sequence[TextSpan]) -> TextSpan:
+    """The entries that a quote stands in, from border to border."""
+    own = [span for span in found if span.overlaps(quote)]
+    if not own:
+        return quote
+    return TextSpan(start=own[0].start, end=own[-1].end)
+
+
+def _paper(
+    reference: Reference, text: str, latest: int | None
+) -> tuple[TruthPaper, list[ExtractionFlag]]:
+    """The truth paper that a reference makes; what *text* does not have is removed."""
+    flags: list[ExtractionFlag] = []
+
+    def removed(code: FlagCode, value: str) -> None:
+        flags.append(ExtractionFlag(code=code, where=reference.name, detail=value))
+
+    doi = Normaliser().doi(reference.doi)
+    if doi and not doi_in(doi, text):
+        removed("doi_removed", doi)
+        doi = ""
+    pmid = pmid_of(reference.pmid)
+    if reference.pmid and not pmid_in(reference.pmid, text):
+        removed("pmid_removed", reference.pmid)
+        pmid = ""
+    year = year_in(reference.year, text, latest) if reference.year else None
+    if reference.year and year is None:
+        removed("year_removed", reference.year)
+    paper = TruthPaper(
+        pmid=pmid,
+        doi=doi,
+        title=reference.title,
+        authors=reference.authors,
+        year=year,
+        ref_id=reference.ref_id,
+        further={"journal": reference.journal} if reference.journal else {},
+    )
+    return paper, flags
+
+
+def _merged(
+    kept: Sequence[KeptReference], found: Sequence[TextSpan]
+) -> list[KeptReference]:
+    """Each paper of an entry once: by PMID, by DOI, by title.
+
+    First values win, and blanks are filled. Papers whose PMIDs or years differ are two,
+    whatever else they share, and so is one that the review lists under two studies.
+    """
+    normal = Normaliser()
+    merged: list[KeptReference] = []
+    places: dict[tuple[int, str, str], int] = {}
+    for own in sorted(kept, key=lambda each: (each.span.start, each.span.end)):
+        entry = _around(own.span, found).start if found else 0
+        values = {
+            "pmid": own.paper.pmid,
+            "doi": own.paper.doi,
+            "title": normal.title(own.paper.title),
+        }
+        keys = [(entry, name, value) for name, value in values.items() if value]
+        place = next((places[key] for key in keys if key in places), None)
+        if place is not None and _differ(merged[place].paper, own.paper):
+            place = None
+        if place is None:
+            place = len(merged)
+            merged.append(own)
+        else:
+            merged[place] = replace(
+                merged[place], paper=_filled(merged[place].paper, own.paper)
+            )
+        for key in keys:
+            places.setdefault(key, place)
+    return merged
+
+
+def _differ(first: TruthPaper, second: TruthPaper) -> bool:
+    return any(
+        one and other and one != other
+        for one, other in ((first.pmid, second.pmid), (first.year, second.year))
+    )
+
+
+def _filled(first: TruthPaper, second: TruthPaper) -> TruthPaper:
+    return replace(
+        first,
+        pmid=first.pmid or second.pmid,
+        doi=first.doi or second.doi,
+        title=first.title or second.title,
+        authors=first.authors or second.authors,
+        year=first.year if first.year is not None else second.year,
+        ref_id=first.ref_id or second.ref_id,
+        further={**second.further, **first.further},
+    )

@@ -1,0 +1,375 @@
+"""Builds a review with its truth from one model's answers, with evidence and flags.
+
+Its files are the truth, the evidence for it, and the excluded studies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from jobs.inputs.documents import TextSpan
+from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.extraction import parsing
+from jobs.review_benchmark.extraction.checks import (
+    CheckedReview,
+    ExtractionFlag,
+    SourceText,
+    checked_record,
+    issued,
+    other_titles,
+    stated_count,
+)
+from jobs.review_benchmark.extraction.parsing import Reference, References, ReviewMeta
+from jobs.review_benchmark.extraction.plan import (
+    follow_up,
+    place_from_context,
+    plan,
+    sections_of,
+)
+from jobs.review_benchmark.extraction.references import (
+    CheckedReferences,
+    KeptReference,
+    ReferenceChecker,
+)
+from jobs.review_benchmark.extraction.review_text import (
+    NEEDED,
+    ExtractionInputs,
+    Section,
+    Sections,
+    entries,
+)
+from jobs.review_benchmark.truth_files import json_file, review_to_json
+from runner.job import Answer, TaskSpec
+from runner.messages import ParseFailure
+from runner.scorecard import Artifact, Table
+
+Status: TypeAlias = Literal["accepted", "needs review", "incomplete"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewExtraction:
+    """What one model made of a review."""
+
+    model: str
+    review: Review | None  #: None: a field is missing that a truth file needs
+    recorded: CheckedReview
+    included: CheckedReferences
+    excluded: CheckedReferences
+    flags: tuple[ExtractionFlag, ...]  #: all that a person should look at
+    placed: tuple[Section, ...] = ()  #: sections that the model has found
+    stated: int | None = None  #: studies by the abstract
+    missing: int = 0  #: tasks that the present plan asks for and the run has not
+    stale: int = 0  #: stored answers that the present plan no longer asks for
+
+    @property
+    def studies(self) -> int:
+        """Distinct studies by name; a reference without one counts by itself."""
+        papers = [own.paper for own in self.included.kept]
+        named = {paper.ref_id for paper in papers if paper.ref_id}
+        return len(named) + sum(not paper.ref_id for paper in papers)
+
+    def status(self, *, accept: bool) -> Status:
+        """Whether a truth file is written."""
+        if self.review is None:
+            return "incomplete"
+        return "needs review" if self.flags and not accept else "accepted"
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The answers of one model, read."""
+
+    spans: dict[Section, TextSpan] = field(default_factory=dict)
+    meta: ReviewMeta | None = None
+    included: list[tuple[TextSpan, Sequence[Reference]]] = field(default_factory=list)
+    excluded: list[tuple[TextSpan, Sequence[Reference]]] = field(default_factory=list)
+    flags: list[ExtractionFlag] = field(default_factory=list)
+    placed: tuple[Section, ...] = ()
+    missing: int = 0
+    stale: int = 0
+
+
+def extract_review(
+    extract: ExtractionInputs, model: str, answers: Sequence[Answer]
+) -> ReviewExtraction:
+    """What a model's answers come to, all replicates together."""
+    document = extract.document
+    grounds = SourceText.of(document)
+    read = _gathered(extract, answers)
+    checker = ReferenceChecker(
+        document=document, grounds=grounds, latest=issued(document)
+    )
+    included = checker.check(read.included, _entries(extract, read.spans, "included"))
+    excluded = checker.check(
+        read.excluded,
+        _entries(extract, read.spans, "excluded"),
+        read.spans.get("reasons"),
+    )
+    recorded = checked_record(read.meta or ReviewMeta(), document, grounds, read.spans)
+    review, lacking = _review(recorded.meta, included)
+    own = ReviewExtraction(
+        model=model,
+        review=review,
+        recorded=recorded,
+        included=included,
+        excluded=excluded,
+        flags=(
+            *read.flags,
+            *_not_found(extract, read.spans),
+            *recorded.flags,
+            *included.flags,
+            *excluded.flags,
+            *lacking,
+        ),
+        placed=read.placed,
+        stated=stated_count(document),
+        missing=read.missing,
+        stale=read.stale,
+    )
+    return replace(own, flags=(*own.flags, *_count(own), *_titles(extract, own)))
+
+
+def _gathered(extract: ExtractionInputs, answers: Sequence[Answer]) -> _Gathered:
+    read = _Gathered(spans=dict(extract.sections))
+    for replicate in sorted({answer.task.replicate for answer in answers}):
+        own = {
+            (answer.task.stage, answer.task.key): answer
+            for answer in answers
+            if answer.task.replicate == replicate
+        }
+        for spec in _wanted(extract, own, read):
+            answer = own.pop((spec.stage, spec.key), None)
+            if answer is None:
+                read.missing += 1
+            else:
+                _take(answer, spec, read)
+        read.stale += len(own)
+    return read
+
+
+def _wanted(
+    extract: ExtractionInputs, own: dict[tuple[str, str], Answer], read: _Gathered
+) -> Iterator[TaskSpec]:
+    """What a replicate was to read, once its sections are known."""
+    for spec in plan(extract):
+        if spec.stage != "x.places":
+            yield spec
+            continue
+        answer = own.pop((spec.stage, spec.key), None)
+        if answer is None:
+            read.missing += 1
+            continue
+        if answer.chat is None:
+            _no_answer(answer, answer.error or answer.skip or "open", read)
+            continue
+        parsed = parsing.parse_places(answer.chat)
+        if isinstance(parsed, ParseFailure):
+            _no_answer(answer, parsed.reason, read)
+        spans = sections_of(extract, parsed)
+        if not read.placed:
+            read.spans = spans
+            read.placed = tuple(name for name in extract.lacking if name in spans)
+        yield from follow_up(extract, (replace(answer, parsed=parsed),))
+
+
+def _take(answer: Answer, spec: TaskSpec, read: _Gathered) -> None:
+    """Read one answer; one that cannot be is flagged."""
+    if answer.chat is None:
+        _no_answer(answer, answer.error or answer.skip or "open", read)
+        return
+    stage = answer.task.stage
+    parsed: ReviewMeta | References | ParseFailure = (
+        parsing.parse_meta(answer.chat)
+        if stage == "x.meta"
+        else parsing.parse_references(answer.chat)
+    )
+    if isinstance(parsed, ParseFailure):
+        _no_answer(answer, parsed.reason, read)
+    elif isinstance(parsed, ReviewMeta):
+        read.meta = read.meta or parsed
+    else:
+        name: Section = "included" if stage == "x.refs" else "excluded"
+        chunks = read.included if stage == "x.refs" else read.excluded
+        chunks.append((place_from_context(spec.context)[name], parsed.read))
+        if parsed.unusable:
+            where = f"{stage} {answer.task.key}"
+            flag = ExtractionFlag(
+                code="unusable", where=where, detail=str(parsed.unusable)
+            )
+            read.flags.append(flag)
+
+
+def _no_answer(answer: Answer, reason: str, read: _Gathered) -> None:
+    where = f"{answer.task.stage} {answer.task.key}"
+    read.flags.append(ExtractionFlag(code="no_answer", where=where, detail=reason))
+
+
+def _entries(
+    extract: ExtractionInputs, spans: Sections, name: Section
+) -> tuple[TextSpan, ...]:
+    """The entries of a list that the settings ask for."""
+    if name not in spans or (name == "excluded" and not extract.settings.with_excluded):
+        return ()
+    return entries(extract.document, spans[name])
+
+
+def _not_found(extract: ExtractionInputs, spans: Sections) -> Iterator[ExtractionFlag]:
+    wanted = (*NEEDED, *(("excluded",) if extract.settings.with_excluded else ()))
+    for name in wanted:
+        if name not in spans:
+            yield ExtractionFlag(code="section_not_found", where=name)
+
+
+def _review(
+    meta: ReviewMeta, included: CheckedReferences
+) -> tuple[Review | None, tuple[ExtractionFlag, ...]]:
+    """The review as a truth file has it; None, and why, where a field is missing."""
+    needed = {
+        "cochrane_id": meta.id,
+        "title": meta.title,
+        "research_question": meta.question,
+        "included_studies": included.kept,
+    }
+    lacking = tuple(
+        ExtractionFlag(code="missing", where=name)
+        for name, value in needed.items()
+        if not value
+    )
+    if lacking:
+        return None, lacking
+    return (
+        Review(
+            id=meta.id,
+            title=meta.title,
+            question=meta.question,
+            studies=tuple(own.paper for own in included.kept),
+            pico=meta.pico,
+            inclusion=meta.inclusion,
+            exclusion=meta.exclusion,
+            conclusion=meta.conclusion,
+            date_range=meta.date_range,
+        ),
+        (),
+    )
+
+
+def _count(own: ReviewExtraction) -> Iterator[ExtractionFlag]:
+    """The abstract counts studies, or, where each has one, their references."""
+    if own.stated not in {None, own.studies, len(own.included.kept)}:
+        detail = f"{own.stated} in the abstract, {own.studies} read"
+        yield ExtractionFlag(
+            code="study_count", where="included_studies", detail=detail
+        )
+
+
+def _titles(
+    extract: ExtractionInputs, own: ReviewExtraction
+) -> Iterator[ExtractionFlag]:
+    if extract.database is not None:
+        papers = [each.paper for each in own.included.kept]
+        yield from other_titles(papers, extract.database, extract.settings.rules)
+
+
+EXCLUDED: Final = (
+    "review_pmid",
+    "pmid",
+    "status",
+    "reason",
+    "study_id",
+    "title",
+    "year",
+)
+"""Columns as the screening job reads them; a review's id is that of Cochrane."""
+
+
+def files(
+    own: ReviewExtraction, extract: ExtractionInputs, name: str
+) -> Iterator[Artifact]:
+    """What is written of an extraction; truth only where it is accepted.
+
+    Args:
+        own: what a model made of the review.
+        extract: what it was made from.
+        name: the review's id, as a file name has it.
+    """
+    status = own.status(accept=extract.settings.accept)
+    if own.review is not None and status == "accepted":
+        yield json_file(f"cochrane_{name}.json", review_to_json(own.review))
+    yield json_file(f"extraction_{name}.json", _evidence(own, extract, status))
+
+
+def excluded_table(own: ReviewExtraction, name: str, folder: str = "") -> Table:
+    """The excluded studies that have a PMID, by which screening knows a paper.
+
+    Args:
+        own: what a model made of the review.
+        name: the review's id, as a file name has it.
+        folder: where it goes, with the stroke at its end.
+    """
+    return Table(
+        name=f"{folder}excluded_{name}",
+        columns=EXCLUDED,
+        rows=tuple(
+            (
+                own.recorded.meta.id,
+                each.paper.pmid,
+                "excluded",
+                each.reason,
+                each.paper.ref_id,
+                each.paper.title,
+                each.paper.year,
+            )
+            for each in own.excluded.kept
+            if each.paper.pmid
+        ),
+    )
+
+
+def _evidence(
+    own: ReviewExtraction, extract: ExtractionInputs, status: str
+) -> dict[str, Any]:
+    return {
+        "status": status,
+        "source": {
+            "file": extract.document.name,
+            "pages": len(extract.document.starts),
+            "characters": len(extract.document.text),
+        },
+        "model": own.model,
+        "studies": {
+            "references": len(own.included.kept),
+            "studies": own.studies,
+            "in_abstract": own.stated,
+            "repeated": own.included.repeated,
+            "dropped": len(own.included.dropped),
+        },
+        "sections_placed_by_model": list(own.placed),
+        "flags": [asdict(flag) for flag in own.flags],
+        "evidence": [asdict(each) for each in own.recorded.evidence],
+        "included": [_kept(each) for each in own.included.kept],
+        "dropped": list(_dropped(own.included)),
+        "excluded": [_kept(each) for each in own.excluded.kept],
+        "excluded_dropped": list(_dropped(own.excluded)),
+    }
+
+
+def _kept(own: KeptReference) -> dict[str, Any]:
+    paper = own.paper
+    return {
+        "cochrane_ref_id": paper.ref_id,
+        "title": paper.title,
+        "pmid": paper.pmid,
+        "doi": paper.doi,
+        "page": own.page,
+        "ratio": own.ratio,
+        "quote": own.quote,
+    }
+
+
+def _dropped(found: CheckedReferences) -> Iterator[Mapping[str, Any]]:
+    for each in found.dropped:
+        reference = asdict(each.reference)
+        name = reference.pop("ref_id")
+        yield {"code": each.flag.code, "cochrane_ref_id": name, **reference}

@@ -1,0 +1,310 @@
+"""Loads the text of a review and finds its sections and references without a model.
+
+A heading is a line whose letters are those of a known one; blanks, numbers and marks in
+it do not count, since top headings are printed with spaced letters. An entry of a
+Cochrane review is a study, headed by its name and year, with one or more publications;
+in other reviews it is a numbered reference, a paragraph or a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from jobs.inputs.documents import Document, TextSpan, read_document
+from jobs.inputs.rows import InputFindings
+from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import papers
+from jobs.review_benchmark.prompts import WORDING
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.review_benchmark.truth_files import read_truth
+from runner.errors import UsageError
+from runner.job import InputFile
+from runner.prompts import PromptBook
+from runner.scorecard import Finding
+
+Section: TypeAlias = Literal[
+    "objectives", "criteria", "conclusions", "included", "excluded", "reasons"
+]
+Sections: TypeAlias = Mapping[Section, TextSpan]
+
+NEEDED: Final[tuple[Section, ...]] = (
+    "objectives",
+    "criteria",
+    "conclusions",
+    "included",
+)
+"""Sections whose place a model is asked for where no heading tells it."""
+
+_STARTS: Final[Mapping[Section, tuple[str, ...]]] = {
+    "objectives": ("Objectives", "Objective"),
+    "criteria": (
+        "Criteria for considering studies for this review",
+        "Criteria for considering studies",
+    ),
+    "conclusions": ("Authors' conclusions", "Authors' conclusion"),
+    "included": ("References to studies included in this review",),
+    "excluded": ("References to studies excluded from this review",),
+    "reasons": ("Characteristics of excluded studies",),
+}
+_INNER: Final[Mapping[Section, tuple[str, ...]]] = {
+    "criteria": (
+        "Types of studies",
+        "Types of participants",
+        "Types of interventions",
+        "Types of outcome measures",
+        "Primary outcomes",
+        "Secondary outcomes",
+    ),
+    "conclusions": ("Implications for practice", "Implications for research"),
+}
+"""Headings that a section holds itself."""
+
+_OTHERS: Final = (
+    "Abstract",
+    "Background",
+    "Methods",
+    "Search methods",
+    "Search methods for identification of studies",
+    "Selection criteria",
+    "Data collection and analysis",
+    "Main results",
+    "Plain language summary",
+    "Summary of findings",
+    "Results",
+    "Description of studies",
+    "Risk of bias in included studies",
+    "Effects of interventions",
+    "Discussion",
+    "Acknowledgements",
+    "References",
+    "References to studies awaiting assessment",
+    "References to ongoing studies",
+    "Additional references",
+    "References to other published versions of this review",
+    "Characteristics of studies",
+    "Characteristics of included studies",
+    "Characteristics of studies awaiting assessment",
+    "Characteristics of ongoing studies",
+    "Data and analyses",
+    "Appendices",
+    "What's new",
+    "History",
+    "Contributions of authors",
+    "Declarations of interest",
+    "Sources of support",
+    "Index terms",
+)
+"""Headings that only end a section."""
+
+LONGEST: Final = 100
+"""Characters of a heading's line, spaced letters included."""
+
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_ORDERED: Final = re.compile(r"\[ordered by .*|\.\s?\.\s?\..*", re.IGNORECASE)
+"""What may follow a heading: how a table is ordered, or the dots of a contents list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionLine:
+    """A line of a document."""
+
+    text: str  #: without outer blanks
+    span: TextSpan  #: with its line break
+
+
+def lines(document: Document) -> Iterator[SectionLine]:
+    """The lines of a document, blank ones included."""
+    at = 0
+    for raw in document.text.splitlines(keepends=True):
+        span = TextSpan(start=at, end=at + len(raw))
+        yield SectionLine(text=raw.strip(), span=span)
+        at = span.end
+
+
+def sections(document: Document) -> dict[Section, TextSpan]:
+    """Where each section stands; one without a heading is left out.
+
+    A heading may come several times: in the abstract, in the contents, and where the
+    section is. The longest section counts.
+    """
+    headings = [
+        (key, line.span)
+        for line in lines(document)
+        if (key := _key(line.text)) in _KNOWN
+    ]
+    found: dict[Section, TextSpan] = {}
+    for name, titles in _STARTS.items():
+        starts = set(map(_letters, titles))
+        inner = set(map(_letters, _INNER.get(name, ())))
+        for place, (key, own) in enumerate(headings):
+            if key not in starts:
+                continue
+            later = (
+                span.start
+                for other, span in headings[place + 1 :]
+                if other not in inner
+            )
+            end = next(later, len(document.text))
+            span = TextSpan(start=own.end, end=end)
+            if document.piece(span) and len(span) > len(found.get(name, ())):
+                found[name] = span
+    return found
+
+
+def _letters(text: str) -> str:
+    return "".join(_LETTERS.findall(text)).lower()
+
+
+def _key(line: str) -> str:
+    if len(line) > LONGEST or not line or line[0].islower():
+        return ""
+    return _letters(_ORDERED.sub("", line))
+
+
+_KNOWN: Final = frozenset(
+    _letters(title)
+    for titles in (*_STARTS.values(), *_INNER.values(), _OTHERS)
+    for title in titles
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionInputs:
+    """All inputs of a run that reads a review."""
+
+    settings: ReviewBenchmarkSettings
+    document: Document
+    sections: Sections  #: those that a heading tells
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
+    database: PaperDatabase | None = None  #: whose titles the PMIDs are checked by
+    against: tuple[Review, ...] = ()  #: truth that the extraction is scored by
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def lacking(self) -> tuple[Section, ...]:
+        """Sections that a model is asked to find."""
+        return tuple(name for name in NEEDED if name not in self.sections)
+
+
+def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    files = (
+        (name, getattr(settings, name)) for name in ("extract", "against", "prompts")
+    )
+    found = [InputFile(setting=name, path=path) for name, path in files if path]
+    if settings.database is not None:
+        found.append(papers(settings.database))
+    return tuple(found)
+
+
+def load(settings: ReviewBenchmarkSettings) -> ExtractionInputs:
+    """Read the review and cut it.
+
+    Raises:
+        DatasetError: an input is off.
+        UsageError: no file is named.
+    """
+    if settings.extract is None:
+        raise UsageError("Name the review: extract FILE, a .pdf, .txt or .xml.")
+    noticed = InputFindings()
+    document = read_document(settings.extract)
+    return ExtractionInputs(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        document=document,
+        sections=sections(document),
+        database=None
+        if settings.database is None
+        else PaperDatabase(settings.database),
+        against=()
+        if settings.against is None
+        else read_truth(settings.against, noticed),
+        findings=noticed.findings(),
+    )
+
+
+OVERLAP: Final = 2
+"""Entries that a chunk shares with the one before it."""
+
+STUDIES: Final = (
+    re.compile(
+        r"^[ \t]*(?P<id>[^\W_][^\n{}]{0,60}?)[ \t]*\{[^}\n]*\}[ \t]*$", re.MULTILINE
+    ),
+    re.compile(
+        r"^[ \t]*(?P<id>[^\W\d_][^\n{}.,;:]{0,40}?[ ](?:18|19|20)\d\d[a-z]?)[ \t]*$",
+        re.MULTILINE,
+    ),
+)
+"""A study's heading: `Ahn 2008 {published data only}`, or without the braces."""
+
+BORDERS: Final = (
+    *STUDIES,
+    re.compile(r"^[ \t]*\[?\d{1,4}[.\])][ \t]+(?=\S)", re.MULTILINE),
+    re.compile(r"(?<=\n)[ \t]*\n(?=[ \t]*\S)"),
+    re.compile(r"^(?=[^\W\d_][\w'-]+ [A-Z]{1,3}[,.:])", re.MULTILINE),
+)
+"""What an entry begins with; the first that comes at all, of a study, or more than
+once, of anything else, counts."""
+
+PUBLICATION: Final = re.compile(
+    r"(?<![^.\])}\n]\n)^[ \t]*(?:\*[ \t]*)?(?=[^\W\d_][\w' -]{0,40} [A-Z]{1,3}[,.])",
+    re.MULTILINE,
+)
+"""What a reference to a publication begins with: a star, or its first author, where the
+line before has come to its end; a list of authors goes on over lines too."""
+
+
+def entries(document: Document, span: TextSpan) -> tuple[TextSpan, ...]:
+    """The entries of a list of references, in order; at least one."""
+    for border in BORDERS:
+        is_study = border in STUDIES
+        found = [
+            match.start()
+            for match in border.finditer(document.text, span.start, span.end)
+        ]
+        if found and not is_study:
+            # what stands before the first border is an entry too
+            before = TextSpan(start=span.start, end=found[0])
+            found[:0] = [span.start] if document.piece(before) else []
+        if len(found) > 1 or (found and is_study):
+            ends = (*found[1:], span.end)
+            return tuple(
+                TextSpan(start=start, end=end)
+                for start, end in zip(found, ends, strict=True)
+            )
+    return (span,)
+
+
+def study_name(entry: str) -> str:
+    """What an entry is headed by, such as `Ahn 2008`; empty where it is no study's."""
+    heads = (border.match(entry) for border in STUDIES)
+    return next((head["id"].strip() for head in heads if head), "")
+
+
+def chunks(
+    document: Document, found: tuple[TextSpan, ...], size: int
+) -> tuple[TextSpan, ...]:
+    """Spans of about *size* publications that end at the borders of entries.
+
+    Each but the first begins with the last entries of the one before.
+    """
+    made = []
+    begin = end = 0
+    while end < len(found):
+        held = 0
+        end = begin
+        while end < len(found) and (end == begin or held < size):
+            held += _publications(document, found[end])
+            end += 1
+        made.append(TextSpan(start=found[begin].start, end=found[end - 1].end))
+        begin = max(end - OVERLAP, begin + 1)
+    return tuple(made)
+
+
+def _publications(document: Document, entry: TextSpan) -> int:
+    """How many publications an entry seems to have; at least one."""
+    return max(1, len(PUBLICATION.findall(document.text, entry.start, entry.end)))

@@ -1,1 +1,0 @@
-"""What is remembered of a scoring, so that recall can be followed over runs."""

@@ -1,1 +1,0 @@
-"""Results of agents as the answers of a run."""

@@ -1,0 +1,293 @@
+"""Loads a run's inputs: published reviews, and the papers that may be found.
+
+It also says what makes two results comparable: the same truth, the same way of
+matching, the same database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.review_benchmark.data import Review
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.prompts import WORDING
+from jobs.review_benchmark.settings import DATA, ReviewBenchmarkSettings, VerdictKind
+from jobs.review_benchmark.truth_files import read_truth
+from jobs.text import plural
+from runner.errors import DatasetError, UsageError
+from runner.job import InputFile
+from runner.prompts import PromptBook
+from runner.scorecard import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionLabel:
+    """What a person says of an agent's conclusion about a review."""
+
+    review: str
+    model: str
+    similar: bool  #: to what its authors concluded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewDataset:
+    """All inputs of a run; an imported one has no database."""
+
+    settings: ReviewBenchmarkSettings
+    reviews: tuple[Review, ...]  #: ascending by id as text
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
+    database: PaperDatabase | None = None
+    labels: tuple[ConclusionLabel, ...] = ()  #: of the reviews that there are
+    findings: tuple[Finding, ...] = ()
+    _by_id: Mapping[str, Review] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_id = {review.id: review for review in self.reviews}
+        object.__setattr__(self, "_by_id", by_id)
+
+    def review(self, review: str) -> Review:
+        """A review by its id; raise `KeyError` where there is none."""
+        return self._by_id[review]
+
+    def find(self, review: str) -> Review | None:
+        """A review by its id, if there is one."""
+        return self._by_id.get(review)
+
+    @property
+    def concluded(self) -> tuple[Review, ...]:
+        """The reviews whose authors' conclusion is known."""
+        return tuple(review for review in self.reviews if review.conclusion)
+
+    @property
+    def verdict(self) -> VerdictKind:
+        """How conclusions are compared, by the settings or by what there is."""
+        if self.settings.verdict is None:
+            return "direction" if self.concluded else "off"
+        return self.settings.verdict
+
+
+COLUMNS = ("cochrane_id", "model", "similar")
+
+
+def read_labels(
+    path: Path, reviews: AbstractSet[str], noticed: InputFindings
+) -> tuple[ConclusionLabel, ...]:
+    """The labels in a CSV file; a row without one is passed over.
+
+    So `verdicts.csv` of a scoring is such a file once its column `similar` is filled.
+
+    Args:
+        path: the file.
+        reviews: ids of those that there are.
+        noticed: learns of columns that are not read.
+
+    Raises:
+        DatasetError: the file or a row is off, or a conclusion has two labels.
+    """
+    found: dict[tuple[str, str], ConclusionLabel] = {}
+    for row in read_csv(path, COLUMNS, noticed=noticed):
+        if not row.has("similar"):
+            continue
+        review, model = row.text("cochrane_id"), row.text("model")
+        if review not in reviews:
+            raise row.error(
+                f"cochrane_id is {review!r}, which has no ground truth (correct it or "
+                "remove the row)"
+            )
+        if (review, model) in found:
+            raise row.error(f"{review} of {model} has a label already (remove one)")
+        found[review, model] = ConclusionLabel(
+            review=review, model=model, similar=bool(row.label("similar"))
+        )
+    return tuple(found.values())
+
+
+SAMPLE = Path(str(files("jobs.review_benchmark"))) / "sample"
+
+
+def with_sample(settings: ReviewBenchmarkSettings) -> ReviewBenchmarkSettings:
+    """The shipped sample where no input is named; the given object otherwise."""
+    if any(getattr(settings, name) for name in DATA):
+        return settings
+    return settings.model_copy(
+        update={"truth": SAMPLE / "truth", "database": SAMPLE / "papers.db"}
+    )
+
+
+def require(settings: ReviewBenchmarkSettings) -> None:
+    """Refuse settings that a run cannot start from.
+
+    Raises:
+        UsageError: the reviews or the papers are not named.
+    """
+    if settings.truth is None:
+        raise UsageError(
+            "Name the folder of published reviews, --truth DIR, or no input at all to "
+            "run on the shipped sample."
+        )
+    if settings.database is None:
+        raise UsageError(
+            "A run needs --database, a file that siftlog prepare review-benchmark "
+            "import has made; name no input at all to run on the shipped sample."
+        )
+
+
+def inputs(settings: ReviewBenchmarkSettings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    found = []
+    if settings.truth is not None:
+        found.append(InputFile(setting="truth", path=settings.truth))
+    if settings.database is not None:
+        found.append(papers(settings.database))
+    for name in ("verdict_labels", "prompts"):
+        path = getattr(settings, name)
+        if path is not None:
+            found.append(InputFile(setting=name, path=path))
+    return tuple(found)
+
+
+def papers(path: Path) -> InputFile:
+    """A database as an input, which counts by its papers.
+
+    To import a file once more changes its bytes and none of them.
+    """
+    with closing(PaperDatabase(path)) as database:
+        return InputFile(setting="database", path=path, sha256=database.content_hash)
+
+
+def load(settings: ReviewBenchmarkSettings) -> ReviewDataset:
+    """Read and validate the inputs that are named; an imported run has no database.
+
+    Raises:
+        DatasetError: an input is off, there is no paper, or a review that is named is
+            not there.
+        UsageError: no reviews are named.
+    """
+    if settings.truth is None:
+        raise UsageError("Name the folder of published reviews: --truth DIR.")
+    noticed = InputFindings()
+    every = read_truth(settings.truth, noticed)
+    reviews = chosen(every, settings)
+    report_sample(noticed, reviews, named(every, settings), "review")
+    labels = (
+        read_labels(settings.verdict_labels, {own.id for own in every}, noticed)
+        if settings.verdict_labels is not None
+        else ()
+    )
+    kept = {own.id for own in reviews}
+    return ReviewDataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        reviews=reviews,
+        labels=tuple(label for label in labels if label.review in kept),
+        database=None if settings.database is None else _stocked(settings.database),
+        findings=noticed.findings(),
+    )
+
+
+def admit(dataset: ReviewDataset) -> None:
+    """Refuse reviews of which only the title is known, unless they are asked for.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    found = [review.id for review in dataset.reviews if review.is_title_alone]
+    if found and not dataset.settings.title_criteria:
+        raise DatasetError(
+            f"{dataset.settings.truth}: {plural(len(found), 'review')} of "
+            f"{len(dataset.reviews)} can be searched by the title alone, such as "
+            f"{found[0]}: research_question repeats the title, and there is neither "
+            "pico nor a criterion (fill them in, choose others with --review, or "
+            "accept titles with --title-criteria)."
+        )
+
+
+def _stocked(path: Path) -> PaperDatabase:
+    """A database that holds papers at all."""
+    database = PaperDatabase(path)
+    if not len(database):
+        with closing(database):
+            raise DatasetError(
+                f"{path}: it holds no paper (siftlog prepare review-benchmark import "
+                "--database FILE adds those of files)."
+            )
+    return database
+
+
+def chosen(
+    reviews: Sequence[Review], settings: ReviewBenchmarkSettings
+) -> tuple[Review, ...]:
+    """The reviews of a run: those that are named, or a sample of them.
+
+    Raises:
+        DatasetError: one that is named is not there.
+    """
+    kept = named(reviews, settings)
+    return draw_sample(kept, settings.limit, key=lambda review: review.id)
+
+
+def named(
+    reviews: Sequence[Review], settings: ReviewBenchmarkSettings
+) -> tuple[Review, ...]:
+    """The reviews that `--review` names; all where it names none.
+
+    Raises:
+        DatasetError: one that is named is not there.
+    """
+    if not settings.review:
+        return tuple(reviews)
+    by_id = {review.id: review for review in reviews}
+    for name in settings.review:
+        if name not in by_id:
+            raise DatasetError(
+                f"{settings.truth}: there is no review {name} (there are "
+                f"{', '.join(by_id)})."
+            )
+    return tuple(review for review in reviews if review.id in settings.review)
+
+
+MATCHING = (
+    "matching",
+    "title_cutoff",
+    "autojunk",
+    "punctuation",
+    "strip_dx",
+    "unique_claims",
+    "precision",
+)
+"""The settings that say how papers are matched and counted."""
+
+
+def truth_hash(review: Review) -> str:
+    """SHA-256 over what is looked for: the identifiers and titles of its studies.
+
+    What else a file says, such as notes, may be corrected without another truth.
+    """
+    studies = [
+        (study.pmid, study.doi, study.title, study.year) for study in review.studies
+    ]
+    return sha256(msgspec.json.encode((review.id, studies))).hexdigest()
+
+
+def matching_options(settings: ReviewBenchmarkSettings) -> str:
+    """How papers are matched, in one line: `matching=whole-list, ...`."""
+    values = settings.model_dump(mode="json", include={*MATCHING})
+    return ", ".join(f"{name}={_shown(values[name])}" for name in MATCHING)
+
+
+def _shown(value: object) -> str:
+    """A value as `--set` takes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)

@@ -1,0 +1,379 @@
+"""Looks truth papers up in a database or a result, by identifiers and similar titles.
+
+A lookup lists all papers that a truth paper could be; which of them it is depends on
+the order of the records, and so on what an agent included. The order is part of
+`DatabasePool`, so a million titles are gone through once, not once per model.
+
+The ratio of `difflib.SequenceMatcher` counts characters in common blocks, twice, over
+the characters of both; the blocks are one common subsequence, and rapidfuzz's Indel
+similarity counts the longest. So a pair whose Indel similarity is too small cannot
+reach the cutoff, and only the others are given to difflib.
+
+Whatever the order of its characters, a title has no more in common with another than
+the sum over all characters of the smaller count. Counted in unary (three e are "one e",
+"a second e", "a third e") the sum is the number of equal features, and so all pairs are
+one product of matrices: a tenth of the time that comparing the titles takes.
+
+The nearest title of a paper without a record is a hint for a person: pairs are compared
+from the most similar on until none can come first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import Indel
+from rapidfuzz.process import cdist, cpdist, extract_iter
+
+from jobs.review_benchmark.data import AgentRecord
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.matching import LookupKeys, Normaliser, pmid_of
+
+JUNK_FROM = 200
+"""Characters of a record's title from which on `autojunk` makes a difference."""
+
+MARGIN = 1e-5
+"""How far below the cutoff rapidfuzz is asked: it keeps about eight digits of it."""
+
+
+def ratio(truth: str, record: str, *, autojunk: bool = True) -> float:
+    """The ratio of two normalised titles, 0 to 1, as difflib has it.
+
+    It is not symmetric: the truth paper's title comes first.
+
+    Args:
+        truth: title of the truth paper.
+        record: title of the record.
+        autojunk: leave out characters that make up more than 1 % of a record's title
+            of 200 characters or more, as difflib does by default.
+    """
+    return SequenceMatcher(None, truth, record, autojunk=autojunk).ratio()
+
+
+def similar_titles(
+    truth: str, records: Sequence[str], cutoff: float, *, autojunk: bool = True
+) -> Iterator[tuple[int, float]]:
+    """The titles at or above a cutoff, in their order, each as place and ratio.
+
+    An empty title is alike to none.
+
+    Args:
+        truth: normalised title of the truth paper.
+        records: normalised titles of the records.
+        cutoff: least ratio, inclusive.
+        autojunk: as for `ratio`.
+    """
+    if not truth:
+        return
+    # the cutoff of rapidfuzz must be at least 0; what is empty is left out by hand
+    least = max(cutoff - MARGIN, 0.0)
+    survivors = extract_iter(
+        truth,
+        records,
+        scorer=Indel.normalized_similarity,
+        processor=None,
+        score_cutoff=least,
+    )
+    for title, _, place in survivors:
+        if title:
+            found = ratio(truth, title, autojunk=autojunk)
+            if found >= cutoff:
+                yield place, found
+
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+Counts: TypeAlias = npt.NDArray[np.intp]
+
+COLUMNS = 97
+"""Characters are told apart by their code modulo this: a to z, digits and the blank.
+
+Others share a column with some of them, which can only raise a bound.
+"""
+
+
+class CharacterBags:
+    """Normalised titles as bags of their characters."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        counts = _character_counts(titles)
+        # further ones of another title can be common to none of these
+        most = counts.max(axis=0)
+        self._columns = np.repeat(np.arange(COLUMNS), most)
+        self._ordinals = np.concatenate([np.arange(1, n + 1) for n in most])
+        self._features = self._unary(counts)
+
+    def common(self, titles: Sequence[str]) -> Floats:
+        """Characters in common at most: a row a title of the bags, a column a title."""
+        shared: Floats = self._features @ self._unary(_character_counts(titles)).T
+        return shared
+
+    def _unary(self, counts: Counts) -> Floats:
+        return (counts[:, self._columns] >= self._ordinals).astype(np.float32)
+
+
+def _character_counts(titles: Sequence[str]) -> Counts:
+    """How often each character occurs: a row a title."""
+    codes = np.frombuffer("".join(titles).encode("utf-32-le"), dtype=np.uint32)
+    rows = np.repeat(np.arange(len(titles)), [len(title) for title in titles])
+    cells = rows * COLUMNS + codes % COLUMNS
+    counts = np.bincount(cells, minlength=len(titles) * COLUMNS)
+    return counts.reshape(len(titles), COLUMNS)
+
+
+PAIRS = 1 << 17
+"""Pairs of titles compared at once: what fits the cache of a processor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseLookup:
+    """The papers of a database that a truth paper could be."""
+
+    by_pmid: int | None = None
+    by_doi: int | None = None
+    alike: Mapping[int, float] = field(default_factory=dict)
+    """Ratio of the likest title of each paper at or above the cutoff.
+
+    Empty where a paper has the PMID or the DOI: no rule asks for titles then."""
+
+
+def look_up(
+    wanted: Sequence[LookupKeys],
+    database: PaperDatabase,
+    *,
+    cutoff: float,
+    autojunk: bool,
+) -> tuple[DatabaseLookup, ...]:
+    """Look truth papers up by all that is known of them; exact, titles too.
+
+    Args:
+        wanted: the truth papers.
+        database: the papers.
+        cutoff: least ratio of titles, inclusive.
+        autojunk: as for `ratio`.
+    """
+    exact = [
+        DatabaseLookup(
+            by_pmid=database.by_pmid(each.pmid) if each.pmid else None,
+            by_doi=database.by_doi(each.doi) if each.doi else None,
+        )
+        for each in wanted
+    ]
+    titles = [
+        each.title if found.by_pmid is None and found.by_doi is None else ""
+        for each, found in zip(wanted, exact, strict=True)
+    ]
+    alike = _alike(titles, database, cutoff, autojunk=autojunk)
+    return tuple(
+        replace(found, alike=near) for found, near in zip(exact, alike, strict=True)
+    )
+
+
+def _alike(
+    titles: Sequence[str], database: PaperDatabase, cutoff: float, *, autojunk: bool
+) -> list[dict[int, float]]:
+    """For each title the papers with one at or above the cutoff, and the best ratio.
+
+    A ratio is twice the characters in common over those of both titles. So it cannot
+    be reached where the lengths differ too much, nor where the bags have too little in
+    common, nor where rapidfuzz finds too little; only the others are given to difflib.
+    """
+    found: list[dict[int, float]] = [{} for _ in titles]
+    places = [place for place, title in enumerate(titles) if title]
+    if not places:
+        return found
+    named = [titles[place] for place in places]
+    lengths = np.array([len(title) for title in named])
+    share = cutoff / (2.0 - cutoff)
+    shortest = math.ceil(lengths.min() * share - MARGIN)
+    longest = math.floor(lengths.max() / share + MARGIN)
+    least = max(cutoff - MARGIN, MARGIN)
+    bags = CharacterBags(named)
+    for block in database.titles_within(shortest, longest, PAIRS // len(named) + 1):
+        stocked = [title for _, title in block]
+        both = lengths[:, None] + np.array([len(title) for title in stocked])
+        near = bags.common(stocked) >= both * (cutoff / 2.0) - MARGIN
+        rows, columns = (axis.tolist() for axis in np.nonzero(near))
+        scores = cpdist(
+            [named[row] for row in rows],
+            [stocked[column] for column in columns],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=least,
+            dtype=np.float64,
+        )
+        for each in np.flatnonzero(scores).tolist():
+            truth, (paper, title) = named[rows[each]], block[columns[each]]
+            exact = ratio(truth, title, autojunk=autojunk)
+            if exact >= cutoff:
+                papers = found[places[rows[each]]]
+                papers[paper] = max(papers.get(paper, 0.0), exact)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabasePool:
+    """A database in the order that one agent gives it: a pool for one truth paper.
+
+    First the included papers, then the other candidates by rank, then the rest by id.
+    Places are those of this order where a paper stands in it, and beyond it by id.
+    """
+
+    order: Mapping[int, int]  #: places of the included papers and candidates, by id
+    lookup: DatabaseLookup  #: of the truth paper that is matched
+
+    def by_pmid(self, pmid: str) -> Sequence[int]:
+        """Place of the paper with its PMID."""
+        del pmid  # it was looked up by it
+        return self._places(self.lookup.by_pmid)
+
+    def by_doi(self, doi: str) -> Sequence[int]:
+        """Place of the paper with its DOI."""
+        del doi
+        return self._places(self.lookup.by_doi)
+
+    def alike(self, title: str) -> Iterator[tuple[int, float]]:
+        """Places and ratios of the papers with a title at the cutoff, in order."""
+        del title
+        found = (
+            (self.place(paper), ratio) for paper, ratio in self.lookup.alike.items()
+        )
+        yield from sorted(found)
+
+    def place(self, paper: int) -> int:
+        """The place of a paper."""
+        return self.order.get(paper, len(self.order) + paper)
+
+    def _places(self, paper: int | None) -> Sequence[int]:
+        return () if paper is None else (self.place(paper),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordListPool:
+    """Records in their order, looked up by dictionaries: a pool for matching."""
+
+    titles: tuple[str, ...]  #: normalised, one a record
+    cutoff: float
+    autojunk: bool
+    _pmids: Mapping[str, Sequence[int]] = field(repr=False)
+    _dois: Mapping[str, Sequence[int]] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[AgentRecord],
+        normal: Normaliser,
+        *,
+        cutoff: float,
+        autojunk: bool,
+    ) -> RecordListPool:
+        """The pool of *records*, which come in the order that counts."""
+        titles: list[str] = []
+        pmids: dict[str, list[int]] = {}
+        dois: dict[str, list[int]] = {}
+        for place, record in enumerate(records):
+            titles.append(normal.title(record.title))
+            pmids.setdefault(pmid_of(record.pmid), []).append(place)
+            dois.setdefault(normal.doi(record.doi), []).append(place)
+        for places in (pmids, dois):
+            places.pop("", None)  # not given
+        return cls(
+            titles=tuple(titles),
+            cutoff=cutoff,
+            autojunk=autojunk,
+            _pmids=pmids,
+            _dois=dois,
+        )
+
+    def by_pmid(self, pmid: str) -> Sequence[int]:
+        """Places of the records with a PMID, in order."""
+        return self._pmids.get(pmid, ())
+
+    def by_doi(self, doi: str) -> Sequence[int]:
+        """Places of the records with a DOI, in order."""
+        return self._dois.get(doi, ())
+
+    def alike(self, title: str) -> Iterator[tuple[int, float]]:
+        """Places and ratios of the titles at or above the cutoff, in order."""
+        return similar_titles(title, self.titles, self.cutoff, autojunk=self.autojunk)
+
+
+FLOOR = 0.60
+"""Below this ratio two titles have nothing to do with each other."""
+
+BAND = 0.05
+"""So far below the cutoff a title is one that somebody should look at."""
+
+MOST = 200
+"""Pairs of one truth paper that difflib is given, the likest by rapidfuzz."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestTitle:
+    """A title that is not alike enough."""
+
+    document: str  #: id of its record
+    title: str  #: normalised
+    ratio: float
+
+    def is_near_miss(self, cutoff: float) -> bool:
+        """Whether it lies so close below the cutoff that it may be the paper."""
+        # a little room for 0.85 - 0.05, which is no number of binary floats
+        return self.ratio >= cutoff - BAND - MARGIN
+
+
+TitleBlock = Sequence[tuple[str, str]]
+"""Documents and their normalised titles."""
+
+
+def nearest_titles(
+    titles: Sequence[str], blocks: Iterable[TitleBlock], *, autojunk: bool
+) -> list[NearestTitle | None]:
+    """For each title the likest one, from `FLOOR` on; of equals the first.
+
+    Args:
+        titles: normalised titles of truth papers; an empty one is near to none.
+        blocks: all records, in an order of their own.
+        autojunk: as for `ratio`.
+    """
+    pairs: list[list[tuple[float, int, str, str]]] = [[] for _ in titles]
+    start = 0
+    for block in blocks:
+        similarity = cdist(
+            titles,
+            [title for _, title in block],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=FLOOR - MARGIN,
+            dtype=np.float64,
+        )
+        for row, column in zip(*np.nonzero(similarity), strict=True):
+            document, title = block[column]
+            if titles[row] and title:
+                found = (-similarity[row, column], start + column, document, title)
+                pairs[row].append(found)
+        for row, own in enumerate(pairs):
+            pairs[row] = sorted(own)[:MOST]
+        start += len(block)
+    return [
+        _best(truth, own, autojunk=autojunk)
+        for truth, own in zip(titles, pairs, strict=True)
+    ]
+
+
+def _best(
+    truth: str, pairs: Sequence[tuple[float, int, str, str]], *, autojunk: bool
+) -> NearestTitle | None:
+    best: tuple[float, int] | None = None
+    near = None
+    for falling, place, document, title in pairs:
+        if best is not None and -falling < -best[0] - MARGIN:
+            break
+        exact = ratio(truth, title, autojunk=autojunk)
+        if exact >= FLOOR and (best is None or (-exact, place) < best):
+            best = -exact, place
+            near = NearestTitle(document=document, title=title, ratio=exact)
+    return near

@@ -1,0 +1,349 @@
+"""Finds the step at which each missed truth paper was lost, and suspicious matches.
+
+The steps are those of an agent's work, and the deepest one that a paper reached is
+where it was lost. A sentence says what can be done about it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from jobs.review_benchmark.benchmark import ThresholdStep, passing_step
+from jobs.review_benchmark.data import Review, TruthPaper
+from jobs.review_benchmark.database.papers import NORMAL
+from jobs.review_benchmark.lookup import NearestTitle
+from jobs.review_benchmark.matching import Method, RecordHit, pmid_of
+from jobs.review_benchmark.rebuilt_reviews import (
+    CandidatePaper,
+    MissedByQuery,
+    MissedPaper,
+    RebuiltReview,
+)
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+
+LostAt: TypeAlias = Literal[
+    "not_in_database",
+    "near_miss_match",
+    "claimed",
+    "not_retrieved",
+    "date_filtered",
+    "unscored",
+    "below_threshold",
+    "excluded",
+]
+"""Where a truth paper was lost, from the first step to the last.
+
+`claimed`: under `unique_claims` its record serves another truth paper. `excluded`: an
+imported result leaves it out; by which threshold is its agent's business.
+"""
+
+LOST_AT: tuple[LostAt, ...] = get_args(LostAt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperMatch:
+    """What became of a truth paper."""
+
+    index: int  #: in the review's list, from 0
+    paper: TruthPaper
+    document: str  #: id of its record; empty: none
+    method: Method | None
+    confidence: float  #: 0.0 without a record
+    included: bool
+    score: float | None
+    rationale: str
+    lost_at: LostAt | None  #: None: it was included
+    resolution: str  #: what can be done about it; empty: it was included
+    near: NearestTitle | None  #: the likest title, where there is no record
+
+    @property
+    def found(self) -> bool:
+        """Whether it has a record."""
+        return self.method is not None
+
+
+def paper_matches(
+    review: Review,
+    own: RebuiltReview,
+    steps: Sequence[ThresholdStep],
+    settings: ReviewBenchmarkSettings,
+) -> tuple[PaperMatch, ...]:
+    """The truth papers of a review in its order.
+
+    Args:
+        review: with its truth papers.
+        own: what an agent made of it.
+        steps: what every threshold would give for it.
+        settings: of the run.
+    """
+    candidates: dict[str, CandidatePaper] = {}
+    for each in own.candidates:
+        candidates.setdefault(each.document, each)
+    kept = frozenset(own.included)
+    found = []
+    for index, (paper, hit) in enumerate(zip(review.studies, own.hits, strict=True)):
+        document = "" if hit is None else own.documents[hit.place]
+        case = _PaperCase(
+            index=index,
+            paper=paper,
+            hit=hit,
+            document=document,
+            candidate=candidates.get(document),
+            own=own,
+            review=review,
+            steps=steps,
+            settings=settings,
+        )
+        lost_at = None if document in kept and hit is not None else case.lost_at()
+        found.append(
+            PaperMatch(
+                index=index,
+                paper=paper,
+                document=document,
+                method=None if hit is None else hit.method,
+                confidence=0.0 if hit is None else hit.confidence,
+                included=lost_at is None,
+                score=None if case.candidate is None else case.candidate.score,
+                rationale="" if case.candidate is None else case.candidate.rationale,
+                lost_at=lost_at,
+                resolution="" if lost_at is None else _RESOLUTIONS[lost_at](case),
+                near=own.nearest.get(index),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PaperCase:
+    """A truth paper, and all that is known of what became of it."""
+
+    index: int
+    paper: TruthPaper
+    hit: RecordHit | None
+    document: str
+    candidate: CandidatePaper | None
+    own: RebuiltReview
+    review: Review
+    steps: Sequence[ThresholdStep]
+    settings: ReviewBenchmarkSettings
+
+    @property
+    def near(self) -> NearestTitle | None:
+        return self.own.nearest.get(self.index)
+
+    @property
+    def missed(self) -> MissedPaper:
+        return self.own.missed.get(self.index, MissedPaper())
+
+    def lost_at(self) -> LostAt:
+        """The deepest step that a paper reached that was not included."""
+        if self.hit is None:
+            return self._unmatched()
+        if self.candidate is None:
+            return "not_retrieved" if self.missed.year is None else "date_filtered"
+        if not self.own.searches:
+            # an import: its agent decided by rules of its own, whatever its scores
+            return "excluded"
+        score = self.candidate.score
+        if score is not None and not self.settings.includes(score):
+            return "below_threshold"
+        return "unscored"
+
+    def _unmatched(self) -> LostAt:
+        if self.own.matched.claimable[self.index]:
+            return "claimed"
+        if self.near is None or not self.near.is_near_miss(self.settings.title_cutoff):
+            return "not_in_database"
+        return "near_miss_match"
+
+
+def _not_in_database(case: _PaperCase) -> str:
+    paper = case.paper
+    ids = ("PMID", pmid_of(paper.pmid)), ("DOI", NORMAL.doi(paper.doi))
+    given = " ".join(f"{name} {value}" for name, value in ids if value)
+    what = f" ({given})" if given else ""
+    near = case.near
+    nearest = (
+        ""
+        if near is None
+        else f"; the likest title, at {near.ratio:.2f}, is that of {near.document}"
+    )
+    return f"import it{what}, or record it as a limitation{nearest}"
+
+
+def _near_miss_match(case: _PaperCase) -> str:
+    near = case.near
+    assert near is not None  # noqa: S101 - the step says so
+    return (
+        f"check the title of {near.document}: its ratio is {near.ratio:.4f}, and "
+        f"{case.settings.title_cutoff:g} would match"
+    )
+
+
+def _claimed(case: _PaperCase) -> str:
+    documents = dict.fromkeys(
+        case.own.documents[hit.place] for hit in case.own.matched.claimable[case.index]
+    )
+    return f"{', '.join(documents)} serves another study; see whether both are one"
+
+
+def _not_retrieved(case: _PaperCase) -> str:
+    missed = case.missed
+    if missed.is_review:
+        return "it is a Cochrane review itself: search with --exclude-reviews=false"
+    if missed.rank is not None:
+        return (
+            f"it ranks {missed.rank} of all queries together: raise --max-candidates "
+            f"({case.settings.max_candidates})"
+        )
+    if not missed.queries:
+        again = _UNASKED.get(case.own.skip) or _retry_hint(case.own.skip)
+        return f"nothing was searched: {again}"
+    return "; ".join(_query_reason(each, case.settings) for each in missed.queries)
+
+
+def _query_reason(missed: MissedByQuery, settings: ReviewBenchmarkSettings) -> str:
+    """Why a query did not offer it."""
+    if missed.rank is not None:
+        why = f"it ranks {missed.rank}: raise --top-k ({settings.top_k})"
+    elif missed.unmet:
+        groups = (f"({' | '.join(group)})" for group in missed.unmet)
+        why = f"its text has nothing of {', '.join(groups)}"
+    elif missed.unwanted:
+        why = f"its text has {', '.join(missed.unwanted)}, which it excludes"
+    else:
+        why = "the years do not fit"
+    return f"{missed.label or 'query'}: {why}"
+
+
+def _date_filtered(case: _PaperCase) -> str:
+    years = case.review.date_range
+    span = "" if years is None else f" {years[0]} to {years[1]}"
+    return (
+        f"it is of {case.missed.year}, and the review's years are{span}: correct them, "
+        "or search with --use-date-range=false"
+    )
+
+
+def _unscored(case: _PaperCase) -> str:
+    candidate = case.candidate
+    assert candidate is not None  # noqa: S101 - the step says so
+    if candidate.outcome == "failed":
+        return f"its call failed: {_retry_hint(candidate.failure)}"
+    if candidate.outcome == "unparsed":
+        return f"its reply could not be read: {_retry_hint(candidate.failure)}"
+    return _UNASKED[candidate.outcome]
+
+
+def _retry_hint(reason: str) -> str:
+    """How calls that ended for a reason are made again."""
+    return f"siftlog retry RUN --reason {reason}, then siftlog resume RUN"
+
+
+_UNASKED: Mapping[str, str] = {
+    "no_text": "the database has neither title nor abstract: import the record again",
+    "too_long": "the prompt is too long: raise --max-prompt-tokens",
+    "open": "it was not asked about yet: siftlog resume RUN",
+}
+
+
+def _below_threshold(case: _PaperCase) -> str:
+    candidate, settings = case.candidate, case.settings
+    assert candidate is not None  # noqa: S101 - the step says so
+    assert candidate.score is not None  # noqa: S101 - the same
+    short = settings.least_score - candidate.score
+    said = f"its score {candidate.score:g} is {short:.3g} too low"
+    step = passing_step(case.steps)
+    if step is None:
+        return f"{said}; no threshold would pass the review"
+    precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
+    return (
+        f"{said}; the review passes from {step.threshold:g} down, with a precision of "
+        f"{precision}"
+    )
+
+
+def _excluded(case: _PaperCase) -> str:
+    said = f"the agent has {case.document} among the excluded"
+    score = None if case.candidate is None else case.candidate.score
+    if score is None:
+        return f"{said}: see its rationale"
+    said = f"{said}, with a score of {score:g}"
+    step = passing_step(case.steps)
+    if step is None:
+        return f"{said}; no threshold on its scores would pass the review"
+    precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
+    return (
+        f"{said}; included from {step.threshold:g} up, the review would pass, with a "
+        f"precision of {precision}"
+    )
+
+
+_RESOLUTIONS: Mapping[LostAt, Callable[[_PaperCase], str]] = {
+    "not_in_database": _not_in_database,
+    "near_miss_match": _near_miss_match,
+    "claimed": _claimed,
+    "not_retrieved": _not_retrieved,
+    "date_filtered": _date_filtered,
+    "unscored": _unscored,
+    "below_threshold": _below_threshold,
+    "excluded": _excluded,
+}
+
+
+SuspicionReason: TypeAlias = Literal["other_pmid", "other_year", "shared"]
+
+YEARS = 1
+"""So far apart two years may be: printed, and online before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspiciousMatch:
+    """A match, and why it may be wrong."""
+
+    index: int  #: of the truth paper
+    document: str
+    reason: SuspicionReason
+    message: str  #: without an end
+
+
+def suspicious_matches(
+    matches: Sequence[PaperMatch], own: RebuiltReview
+) -> tuple[SuspiciousMatch, ...]:
+    """Titles of other PMIDs or years, and records of several truth papers."""
+    uses = Counter(match.document for match in matches if match.found)
+    return tuple(
+        SuspiciousMatch(
+            index=match.index, document=match.document, reason=reason, message=message
+        )
+        for match in matches
+        if match.found
+        for reason, message in _reasons(match, own, uses[match.document])
+    )
+
+
+def _reasons(
+    match: PaperMatch, own: RebuiltReview, uses: int
+) -> Iterator[tuple[SuspicionReason, str]]:
+    paper, record = match.paper, own.records[match.document]
+    if match.method == "title_fuzzy":
+        mine, other = pmid_of(paper.pmid), pmid_of(record.pmid)
+        if mine and other and mine != other:
+            yield (
+                "other_pmid",
+                f"matched by its title; PMIDs differ: {mine} and {other}",
+            )
+        if (
+            paper.year is not None
+            and record.year is not None
+            and abs(paper.year - record.year) > YEARS
+        ):
+            yield (
+                "other_year",
+                f"matched by its title; years differ: {paper.year} and {record.year}",
+            )
+    if uses > 1:
+        yield "shared", f"{match.document} is the record of {uses} studies"

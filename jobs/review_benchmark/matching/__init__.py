@@ -1,1 +1,0 @@
-"""Which record is a truth paper? Pure, and documented to the character."""

@@ -1,1 +1,0 @@
-"""Every number of a scoring, from matches and decisions."""

@@ -1,0 +1,392 @@
+"""Parses the replies of each stage; never raises on the text of a model.
+
+What cannot be read is a `ParseFailure`, counted by its reason. A score is never
+rescaled and never clipped: what lies outside the scale is a failure.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import msgspec
+
+from jobs.inputs.rows import InputFindings
+from jobs.replies import (
+    Object,
+    arrays,
+    first_object_with,
+    objects,
+    parse_failure,
+    reply_content,
+    wellformed,
+)
+from jobs.review_benchmark.data import (
+    RATIONALE,
+    Agreement,
+    Certainty,
+    Conclusion,
+    Direction,
+    Likeness,
+    Relevance,
+    SearchPlan,
+    SearchQuery,
+    Vector,
+    expression,
+    word_of,
+)
+from jobs.review_benchmark.extraction import parsing
+from jobs.review_benchmark.extraction.parsing import (
+    References,
+    ReviewMeta,
+    SectionPlaces,
+)
+from jobs.review_benchmark.extraction.review_text import ExtractionInputs
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.result_files import AgentResult, result_of
+from jobs.review_benchmark.settings import ENDS
+from runner.errors import DatasetError
+from runner.job import Stage, Task, guarded
+from runner.messages import ParseFailure, Reply, Vectors
+
+_PHRASE = re.compile(r'"([^"]+)"|(\S+)')
+
+
+@guarded
+def parse_plan(reply: Reply, most: int) -> SearchPlan | ParseFailure:
+    """The search plan in a reply.
+
+    Either the object that was asked for, or a bare list of texts, each a query of its
+    quoted phrases and words. Failures: `empty`, `refusal`, `truncated`, `no_queries`,
+    `no_terms`.
+
+    Args:
+        reply: of the model.
+        most: how many queries are kept.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = first_object_with("queries", text)
+    rationale = ""
+    if found is not None:
+        given = found["queries"]
+        rationale = _text(found.get("rationale"))
+        queries = [_query(each) for each in given] if isinstance(given, list) else []
+    else:
+        queries = [_worded(each) for each in _listed(text)]
+    if not queries:
+        return parse_failure(reply, "no_queries")
+    usable = [each for each in queries if each is not None and expression(each)]
+    if not usable:
+        return ParseFailure(reason="no_terms")
+    return SearchPlan(
+        queries=tuple(usable[:most]),
+        rationale=rationale,
+        dropped=len(queries) - min(len(usable), most),
+    )
+
+
+def _listed(text: str) -> Sequence[str]:
+    """The first list of nothing but texts."""
+    for found in arrays(text):
+        if found and all(isinstance(each, str) for each in found):
+            return found
+    return ()
+
+
+def _query(value: object) -> SearchQuery | None:
+    if isinstance(value, str):
+        return _worded(value)
+    if not isinstance(value, dict):
+        return None
+    groups = value.get("all_of")
+    if not isinstance(groups, list):
+        return None
+    return SearchQuery(
+        label=_text(value.get("label")),
+        all_of=tuple(_terms(group) for group in groups),
+        none_of=_terms(value.get("none_of")),
+    )
+
+
+def _worded(text: str) -> SearchQuery:
+    """A query in one text: every quoted phrase and every word must occur."""
+    phrases = (wellformed(one or other) for one, other in _PHRASE.findall(text))
+    return SearchQuery(label="", all_of=tuple((phrase,) for phrase in phrases))
+
+
+def _terms(value: Any) -> tuple[str, ...]:  # noqa: ANN401 - whatever the reply holds
+    """The texts of a group; a text alone is a group of one."""
+    if isinstance(value, str):
+        return (wellformed(value),)
+    given: Iterable[object] = value if isinstance(value, list) else ()
+    return tuple(wellformed(each) for each in given if isinstance(each, str))
+
+
+def _text(value: object) -> str:
+    return wellformed(value).strip() if isinstance(value, str) else ""
+
+
+_NUMBER = r"[+-]?[0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
+_SCORE = rf"({_NUMBER})(?:\s*(?:/|out\s+of)\s*([0-9]+(?:\.[0-9]+)?))?"
+_ALONE = re.compile(rf"\W*?{_SCORE}\W*", re.IGNORECASE)
+# a dash right before the number is its sign
+_LINE = re.compile(
+    rf"\W*(?:relevance\s+)?score\W*?(?::|=|-(?=\s)|is)\W*?{_SCORE}\W*", re.IGNORECASE
+)
+_VALUE = re.compile(rf"\s*{_SCORE}\s*", re.IGNORECASE)
+
+
+@guarded
+def parse_score(reply: Reply, ends: tuple[float, float]) -> Relevance | ParseFailure:
+    """The score in a reply.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_score`, `bad_score`, `ambiguous`.
+
+    Args:
+        reply: of the model.
+        ends: least and highest score of the scale, both inclusive.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = list(objects(text, lambda value: "score" in value))
+    if found:
+        rationale = found[-1].get("rationale")
+        return _agreed(
+            [_stated(each["score"], ends) for each in found],
+            "json",
+            _short(rationale) if isinstance(rationale, str) else "",
+        )
+    # what stands before a cut may be the beginning of another number
+    whole = text.splitlines()[:-1] if reply.is_truncated else text.splitlines()
+    lines = [match for each in whole if (match := _LINE.fullmatch(each))]
+    if lines:
+        return _agreed([_read(match, ends) for match in lines], "line")
+    alone = None if reply.is_truncated else _ALONE.fullmatch(text)
+    if alone is not None:
+        return _agreed([_read(alone, ends)], "number")
+    return parse_failure(reply, "no_score")
+
+
+def _agreed(
+    scores: list[float | None], rule: str, rationale: str = ""
+) -> Relevance | ParseFailure:
+    if len(set(scores)) > 1:
+        return ParseFailure(reason="ambiguous")
+    score = scores[-1]
+    if score is None:
+        return ParseFailure(reason="bad_score")
+    return Relevance(score=score, rationale=rationale, rule=rule)
+
+
+def _short(rationale: str) -> str:
+    return wellformed(rationale).strip()[:RATIONALE]
+
+
+def _stated(value: object, ends: tuple[float, float]) -> float | None:
+    """A score as JSON has it: numbers come as the texts they were written with."""
+    match = _VALUE.fullmatch(value) if isinstance(value, str) else None
+    return None if match is None else _read(match, ends)
+
+
+def _read(match: re.Match[str], ends: tuple[float, float]) -> float | None:
+    """A score on the scale; None where it, or what it is out of, is not."""
+    number, top = match[1], match[2]
+    if top is not None and float(top) != ends[1]:
+        return None
+    score = float(number.replace(",", "."))
+    return score if ends[0] <= score <= ends[1] else None
+
+
+MOST = 100.0
+"""Similarity is asked for from 0 to 100."""
+
+_SIMILARITY = re.compile(
+    r"\s*\+?([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*(?:%|/\s*100)?\s*"
+)
+
+
+@guarded
+def parse_conclusion(reply: Reply) -> Conclusion | ParseFailure:
+    """The conclusion in a reply; prose without any object is one by itself.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_conclusion`.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = first_object_with("conclusion", text)
+    if found is None:
+        if "{" in text or reply.is_truncated:
+            return parse_failure(reply, "no_conclusion")
+        return Conclusion(text=wellformed(text))
+    concluded = found["conclusion"]
+    if not isinstance(concluded, str) or not concluded.strip():
+        return ParseFailure(reason="no_conclusion")
+    return Conclusion(
+        text=wellformed(concluded).strip(),
+        direction=word_of(found.get("direction"), get_args(Direction)),
+        certainty=word_of(found.get("certainty"), get_args(Certainty)),
+    )
+
+
+@guarded
+def parse_likeness(reply: Reply) -> Likeness | ParseFailure:
+    """How alike a judge calls two conclusions.
+
+    Failures: `empty`, `refusal`, `truncated`, `no_similarity`, `bad_similarity`,
+    `ambiguous`. A number is never rescaled and never clipped.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = [
+        _likeness(each) for each in objects(text, lambda value: "similarity" in value)
+    ]
+    if not found:
+        return parse_failure(reply, "no_similarity")
+    said = {
+        None if each is None else (each.similarity, each.direction) for each in found
+    }
+    if len(said) > 1:
+        return ParseFailure(reason="ambiguous")
+    return found[-1] or ParseFailure(reason="bad_similarity")
+
+
+def _likeness(stated: Object) -> Likeness | None:
+    """What one object says; None where its number is none from 0 to `MOST`."""
+    written = stated["similarity"]
+    match = _SIMILARITY.fullmatch(written) if isinstance(written, str) else None
+    if match is None or not (similarity := float(match[1])) <= MOST:
+        return None
+    rationale = stated.get("rationale")
+    return Likeness(
+        similarity=similarity / MOST,
+        direction=word_of(stated.get("direction"), get_args(Agreement)) or "unclear",
+        rationale=wellformed(rationale).strip() if isinstance(rationale, str) else "",
+    )
+
+
+@guarded
+def parse_vector(reply: Vectors) -> Vector | ParseFailure:
+    """The one vector in a reply.
+
+    One failure, `bad_vector`: another number of them, an entry that is no number, or no
+    length of its own.
+    """
+    rows = reply.numbers()
+    if len(rows) != 1 or not any(rows[0]) or not all(map(math.isfinite, rows[0])):
+        return ParseFailure(reason="bad_vector")
+    return rows[0]
+
+
+@guarded
+def parse_result(reply: Reply, where: str) -> AgentResult | ParseFailure:
+    """The result in a reply; failures: `bad_result`.
+
+    Args:
+        reply: the file's text.
+        where: the review and the agent, as findings name them.
+    """
+    noticed = InputFindings()
+    try:
+        result = result_of(msgspec.json.decode(reply.text), where, noticed)
+    except (msgspec.DecodeError, DatasetError) as error:
+        return ParseFailure(reason="bad_result", detail=str(error))
+    return replace(result, findings=noticed.findings())
+
+
+def read_plan(
+    dataset: ReviewDataset, task: Task, reply: Reply
+) -> SearchPlan | ParseFailure:
+    """What is searched for a review."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_review")
+    return parse_plan(reply, dataset.settings.queries)
+
+
+def read_score(
+    dataset: ReviewDataset, task: Task, reply: Reply
+) -> Relevance | ParseFailure:
+    """How relevant a paper is."""
+    del task
+    return parse_score(reply, ENDS[dataset.settings.scale])
+
+
+def read_conclusion(
+    dataset: ReviewDataset, task: Task, reply: Reply
+) -> Conclusion | ParseFailure:
+    """What the included papers come to."""
+    del dataset, task
+    return parse_conclusion(reply)
+
+
+def read_likeness(
+    dataset: ReviewDataset, task: Task, reply: Reply
+) -> Likeness | ParseFailure:
+    """How alike two conclusions are."""
+    del dataset, task
+    return parse_likeness(reply)
+
+
+def read_vector(
+    dataset: ReviewDataset, task: Task, reply: Vectors
+) -> Vector | ParseFailure:
+    """Where a conclusion lies."""
+    del dataset, task
+    return parse_vector(reply)
+
+
+def read_result(
+    dataset: ReviewDataset, task: Task, reply: Reply
+) -> AgentResult | ParseFailure:
+    """What an agent made elsewhere."""
+    if dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_review")
+    return parse_result(reply, f"{task.key} of {task.model}")
+
+
+def read_places(
+    extract: ExtractionInputs, task: Task, reply: Reply
+) -> SectionPlaces | ParseFailure:
+    """Where sections of a review stand."""
+    del extract, task
+    return parsing.parse_places(reply)
+
+
+def read_meta(
+    extract: ExtractionInputs, task: Task, reply: Reply
+) -> ReviewMeta | ParseFailure:
+    """What a review says of itself."""
+    del extract, task
+    return parsing.parse_meta(reply)
+
+
+def read_references(
+    extract: ExtractionInputs, task: Task, reply: Reply
+) -> References | ParseFailure:
+    """The references of a chunk."""
+    del extract, task
+    return parsing.parse_references(reply)
+
+
+STAGES = (
+    Stage(name="plan", parse=read_plan),
+    Stage(name="score", parse=read_score, gathers=True),
+    Stage(name="conclude", parse=read_conclusion),
+    Stage(name="judge", parse=read_likeness, role="judge", follows=False),
+    Stage(name="embed", parse=read_vector, role="embed", follows=False),
+    Stage(name="result", parse=read_result, follows=False),
+    Stage(name="x.places", parse=read_places),
+    Stage(name="x.meta", parse=read_meta, follows=False),
+    Stage(name="x.refs", parse=read_references, follows=False),
+    Stage(name="x.excluded", parse=read_references, follows=False),
+)
+"""Candidates are gathered: a conclusion waits for all of them, failed ones included.
+
+`result` is of imports alone, and `x.` of runs that read a review's own text."""

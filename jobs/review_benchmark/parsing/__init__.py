@@ -1,1 +1,0 @@
-"""What replies say; nothing here ever raises on the text of a model."""

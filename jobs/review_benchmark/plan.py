@@ -1,0 +1,276 @@
+"""Plans a run's tasks: search plan, candidates, conclusion and its comparison.
+
+Pure and lazy but for reading the database, which is part of the run's identity; the
+truth is never looked at. The plan of a run is derived again from data and stored
+replies whenever it is resumed or scored, so the same inputs must yield the same specs
+in the same order.
+
+A judge is shown the conclusion with the authors' own, and with those of a few other
+reviews: a threshold is drawn from how alike conclusions are that do not belong
+together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import islice
+
+from jobs.chat import is_longer_than
+from jobs.review_benchmark import requests
+from jobs.review_benchmark import requests as asking
+from jobs.review_benchmark.data import (
+    Conclusion,
+    Relevance,
+    Review,
+    SearchPlan,
+    SearchQuery,
+)
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.requests import ConclusionText
+from jobs.review_benchmark.search import (
+    SearchHits,
+    deterministic_queries,
+    search_database,
+)
+from jobs.review_benchmark.settings import VerdictKind
+from runner.errors import DatasetError
+from runner.job import Answer, TaskSpec
+from runner.messages import ChatRequest, Request
+
+
+def truth_vectors(dataset: ReviewDataset) -> Iterator[TaskSpec]:
+    """The vectors of what authors concluded; none unless vectors are compared."""
+    if dataset.verdict != "embedding":
+        return
+    for review in dataset.concluded:
+        yield TaskSpec(
+            stage="embed",
+            key=requests.truth_key(review.id, review.conclusion),
+            skip=_skip(dataset, asking.embed(review.conclusion)),
+        )
+
+
+def comparison_tasks(
+    dataset: ReviewDataset, review: Review, text: str, model: str
+) -> Iterator[TaskSpec]:
+    """What compares a conclusion; nothing where its words do.
+
+    Args:
+        dataset: reviews and settings.
+        review: what is concluded about.
+        text: the conclusion.
+        model: the subject model that has drawn it.
+    """
+    match dataset.verdict:
+        case "judge":
+            for truth in (review, *mismatched_reviews(dataset, review)):
+                yield _judge(dataset, review, truth, text, model)
+        case "embedding":
+            yield TaskSpec(
+                stage="embed",
+                key=requests.compared_key(review.id, text, model),
+                skip=_skip(dataset, asking.embed(text)),
+                context=asking.conclusion_to_context(ConclusionText(text=text)),
+            )
+        case _:
+            return
+
+
+def mismatched_reviews(dataset: ReviewDataset, review: Review) -> list[Review]:
+    """The other reviews whose authors a conclusion is held against, by hash order."""
+    others = (other for other in dataset.concluded if other.id != review.id)
+    return sorted(
+        others,
+        key=lambda other: sha256(f"{review.id}\0{other.id}".encode()).digest(),
+    )[: dataset.settings.null_pairs]
+
+
+def _judge(
+    dataset: ReviewDataset, review: Review, truth: Review, text: str, model: str
+) -> TaskSpec:
+    key = requests.judged_key(review.id, truth.id, (text, truth.conclusion), model)
+    return TaskSpec(
+        stage="judge",
+        key=key,
+        skip=_skip(dataset, asking.judge(dataset, key, text, truth.conclusion)),
+        context=asking.conclusion_to_context(ConclusionText(text=text, truth=truth.id)),
+    )
+
+
+def _skip(dataset: ReviewDataset, request: Request) -> str | None:
+    """Why a request is not sent; None where it is."""
+    return (
+        "too_long"
+        if is_longer_than(request, dataset.settings.max_prompt_tokens)
+        else None
+    )
+
+
+_COMPARING: Mapping[VerdictKind, tuple[str, ...]] = {
+    "judge": ("judge",),
+    "embedding": ("embed",),
+}
+"""The stages that compare conclusions; words are compared by no model."""
+
+
+def plan(dataset: ReviewDataset) -> Iterator[TaskSpec]:
+    """A search plan for each review, and what its authors' conclusion is known by."""
+    for review in dataset.reviews:
+        is_long = _is_long(dataset, asking.plan(dataset, review))
+        yield TaskSpec(
+            stage="plan", key=review.id, skip="too_long" if is_long else None
+        )
+    yield from truth_vectors(dataset)
+
+
+def follow_up(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
+    """The candidates of a search plan, their conclusion, and what compares it."""
+    match group[0].task.stage:
+        case "plan":
+            yield from _candidates(dataset, group[0])
+        case "score":
+            yield from _gathered(dataset, group)
+        case "conclude":
+            yield from _compared(dataset, group[0])
+        case _:
+            return
+
+
+def planned_stages(dataset: ReviewDataset) -> frozenset[str]:
+    """The stages that the settings and the reviews ask for."""
+    asked = {"plan", "score"}
+    if wants_conclusion(dataset):
+        asked |= {"conclude", *_COMPARING.get(dataset.verdict, ())}
+    return frozenset(asked)
+
+
+def wants_conclusion(dataset: ReviewDataset) -> bool:
+    """Whether conclusions are asked for at all."""
+    return dataset.verdict != "off"
+
+
+def queries(review: Review, parsed: object, most: int) -> tuple[SearchQuery, ...]:
+    """What is searched after an answer; where it is of no use, the fixed plan."""
+    if isinstance(parsed, SearchPlan):
+        return parsed.queries
+    return deterministic_queries(review)[:most]
+
+
+def searched(dataset: ReviewDataset, review: Review, parsed: object) -> SearchHits:
+    """The papers that an answer's queries find."""
+    if dataset.database is None:
+        raise DatasetError("There is no paper database (name one with --database).")
+    asked = queries(review, parsed, dataset.settings.queries)
+    return search_database(review, asked, dataset.database, dataset.settings)
+
+
+def conclusion(
+    dataset: ReviewDataset, review: Review, scores: Mapping[int, float | None]
+) -> TaskSpec | None:
+    """The conclusion from what one replicate of a model includes, best papers first.
+
+    Its key says which papers those are, so that scoring can tell whether an answer was
+    drawn from the papers that are included now. None where none is asked for.
+
+    Args:
+        dataset: reviews, papers and settings.
+        review: what is concluded about.
+        scores: of the papers that were asked about, in the order of the plan; None: no
+            readable score. What was skipped is not among them.
+    """
+    if not wants_conclusion(dataset):
+        return None
+    settings = dataset.settings
+    best = sorted(
+        (-math.inf if score is None else score, -place, number)
+        for place, (number, score) in enumerate(scores.items())
+        if settings.includes(score)
+    )
+    # a run may be scored with other papers than it was asked about
+    there = (number for _, _, number in reversed(best) if _has(dataset, number))
+    shown = list(islice(there, settings.conclude_papers))
+    return TaskSpec(
+        stage="conclude",
+        key=requests.conclusion_key(review.id, shown),
+        skip=_unconcluded(dataset, review, shown),
+        context=asking.documents_to_context(shown),
+    )
+
+
+def _candidates(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
+    """The papers to be scored; what cannot be is skipped with its reason."""
+    review = dataset.find(answer.task.key)
+    if review is None:
+        return
+    candidates = searched(dataset, review, answer.parsed).candidates
+    if not candidates:
+        yield TaskSpec(stage="score", key=review.id, skip="no_candidates")
+        return
+    specs = [_score(dataset, review, number) for number in candidates]
+    yield from specs
+    if all(spec.skip is not None for spec in specs):
+        # a group of which nothing is ever asked never becomes final
+        nothing = conclusion(dataset, review, {})
+        yield from () if nothing is None else (nothing,)
+
+
+def _score(dataset: ReviewDataset, review: Review, number: int) -> TaskSpec:
+    paper = asking.paper(dataset, number)
+    skip = None
+    if not paper.has_text:
+        skip = "no_text"
+    elif _is_long(dataset, asking.score(dataset, review, paper)):
+        skip = "too_long"
+    return TaskSpec(
+        stage="score",
+        key=requests.paper_key(review.id, number),
+        skip=skip,
+        # whether conclusions are wanted may change from one resume to the next
+        group=review.id,
+    )
+
+
+def _gathered(dataset: ReviewDataset, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:
+    review = dataset.find(requests.paper_of_key(group[0].task.key)[0])
+    if review is None:
+        return
+    scores = {
+        requests.paper_of_key(answer.task.key)[1]: (
+            answer.parsed.score if isinstance(answer.parsed, Relevance) else None
+        )
+        for answer in group
+        if answer.skip is None
+    }
+    spec = conclusion(dataset, review, scores)
+    if spec is not None:
+        yield spec
+
+
+def _compared(dataset: ReviewDataset, answer: Answer) -> Iterator[TaskSpec]:
+    review = dataset.find(requests.review_of_key(answer.task.key))
+    if review is None or not isinstance(answer.parsed, Conclusion):
+        return
+    yield from comparison_tasks(dataset, review, answer.parsed.text, answer.task.model)
+
+
+def _unconcluded(
+    dataset: ReviewDataset, review: Review, shown: Sequence[int]
+) -> str | None:
+    if not review.conclusion:
+        return "no_truth_conclusion"
+    if not shown:
+        return "nothing_included"
+    papers = [asking.paper(dataset, number) for number in shown]
+    request = asking.conclude(dataset, review, papers)
+    return "too_long" if _is_long(dataset, request) else None
+
+
+def _has(dataset: ReviewDataset, number: int) -> bool:
+    database = dataset.database
+    return database is not None and database.paper(number) is not None
+
+
+def _is_long(dataset: ReviewDataset, request: ChatRequest) -> bool:
+    return is_longer_than(request, dataset.settings.max_prompt_tokens)

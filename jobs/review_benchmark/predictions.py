@@ -1,0 +1,388 @@
+"""Reads a run's answers in one pass into what each agent made of each review.
+
+Answers of one model are matched against the whole database. Replicates are joined: a
+paper is included by the mean of the scores that exist. For a paper that the database
+has and the search did not offer, each query says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from jobs.metrics import mean
+from jobs.review_benchmark import parsing, rebuilt_reviews
+from jobs.review_benchmark.coverage import ReviewStock, review_stocks
+from jobs.review_benchmark.data import AgentRecord, Review, SearchQuery, expression
+from jobs.review_benchmark.database.papers import NORMAL
+from jobs.review_benchmark.database.reader import PaperDatabase
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.lookup import DatabaseLookup, DatabasePool
+from jobs.review_benchmark.matching import MatchedPapers, match_papers
+from jobs.review_benchmark.rebuilt_reviews import (
+    CandidatePaper,
+    MissedByQuery,
+    MissedPaper,
+    RebuiltReview,
+    ReviewPredictions,
+    ScoreOutcome,
+    total_usage,
+)
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.search import searched_years
+from jobs.review_benchmark.searches import (
+    STAGES,
+    ScoredPaper,
+    SearchAnswers,
+    TruthVectors,
+    read_search,
+)
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from runner.job import Answers
+from runner.scorecard import Finding
+
+_NEAREST: tuple[ScoreOutcome, ...] = (
+    "scored",
+    "unparsed",
+    "failed",
+    "too_long",
+    "no_text",
+    "open",
+)
+"""What came of a candidate, by how near it is to a score."""
+
+
+def join_candidates(
+    courses: Sequence[SearchAnswers], replicates: int, settings: ReviewBenchmarkSettings
+) -> tuple[CandidatePaper, ...]:
+    """The candidates of all replicates, by their best rank, then by id.
+
+    Args:
+        courses: of the replicates that have begun.
+        replicates: how many there are to be.
+        settings: of the run.
+    """
+    begun = {course.replicate: course.scored for course in courses}
+    scored = [begun.get(number, {}) for number in range(1, replicates + 1)]
+    ranks: dict[int, int] = {}
+    for course in courses:
+        for rank, number in enumerate(course.candidates, start=1):
+            ranks[number] = min(rank, ranks.get(number, rank))
+    order = sorted(ranks, key=lambda number: (ranks[number], number))
+    return tuple(
+        _candidate(
+            number,
+            rank,
+            [own.get(number) for own in scored],
+            settings,
+        )
+        for rank, number in enumerate(order, start=1)
+    )
+
+
+def _candidate(
+    number: int,
+    rank: int,
+    scored: Sequence[ScoredPaper | None],
+    settings: ReviewBenchmarkSettings,
+) -> CandidatePaper:
+    score = mean(None if own is None else own.score for own in scored)
+    nearest = min(
+        (own for own in scored if own is not None),
+        key=lambda own: _NEAREST.index(own.outcome),
+    )
+    return CandidatePaper(
+        document=str(number),
+        rank=rank,
+        included=settings.includes(score),
+        outcome=nearest.outcome,
+        failure=nearest.failure,
+        score=score,
+        votes=tuple(own is not None and settings.includes(own.score) for own in scored),
+        rationale=nearest.rationale,
+    )
+
+
+COCHRANE = "10.1002/14651858"
+"""The beginning of the DOI of every Cochrane review."""
+
+ALL = -1
+"""No limit, to SQLite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDiagnosis:
+    """The searches of one model for one review, which papers are held against."""
+
+    review: Review
+    settings: ReviewBenchmarkSettings
+    database: PaperDatabase
+    courses: Sequence[SearchAnswers]
+    _ranks: dict[str, Mapping[int, int]] = field(default_factory=dict, repr=False)
+
+    def missed(self, paper: AgentRecord) -> MissedPaper:
+        """Why *paper*, which the database has, is no candidate."""
+        if self.settings.exclude_reviews and self._is_review(paper):
+            return MissedPaper(is_review=True)
+        number = int(paper.document)
+        span = searched_years(self.review, self.settings)
+        is_within = paper.year is None or span[0] <= paper.year <= span[1]
+        queries = tuple(
+            self._missed_by(query, searched.replicate, number, is_within=is_within)
+            for course in self.courses
+            if (searched := course.searched) is not None
+            for query in searched.queries
+        )
+        fits = any(not own.unmet and not own.unwanted for own in queries)
+        return MissedPaper(
+            queries=queries,
+            rank=self._fused_rank(number),
+            year=paper.year if fits and not is_within else None,
+        )
+
+    def _missed_by(
+        self, query: SearchQuery, replicate: int, number: int, *, is_within: bool
+    ) -> MissedByQuery:
+        if self.database.fits(number, expression(query)):
+            rank = self._rank(query).get(number) if is_within else None
+            return MissedByQuery(label=query.label, replicate=replicate, rank=rank)
+        return MissedByQuery(
+            label=query.label,
+            replicate=replicate,
+            unmet=tuple(
+                group for group in query.all_of if not self._has(number, group)
+            ),
+            unwanted=tuple(
+                term for term in query.none_of if self._has(number, (term,))
+            ),
+        )
+
+    def _has(self, number: int, group: tuple[str, ...]) -> bool:
+        """Whether a paper has one of some synonyms; True where none can be searched."""
+        asked = expression(SearchQuery(label="", all_of=(group,)))
+        return not asked or self.database.fits(number, asked)
+
+    def _rank(self, query: SearchQuery) -> Mapping[int, int]:
+        """Places of all papers that a query finds, from 1."""
+        asked = expression(query)
+        known = self._ranks.get(asked)
+        if known is None:
+            found = self.database.search(
+                asked,
+                searched_years(self.review, self.settings),
+                ALL,
+                with_reviews=not self.settings.exclude_reviews,
+            )
+            known = {number: rank for rank, number in enumerate(found, start=1)}
+            self._ranks[asked] = known
+        return known
+
+    def _fused_rank(self, number: int) -> int | None:
+        """The best place of a paper that was found and is beyond the candidates."""
+        ranks = [
+            course.ranked.index(number) + 1
+            for course in self.courses
+            if number in course.ranked
+        ]
+        return min(ranks, default=None)
+
+    def _is_review(self, paper: AgentRecord) -> bool:
+        return paper.doi.startswith(COCHRANE) or NORMAL.title(
+            paper.title
+        ) == NORMAL.title(self.review.title)
+
+
+def rebuild_from_answers(
+    dataset: ReviewDataset,
+    review: Review,
+    model: str,
+    courses: Sequence[SearchAnswers],
+    stock: ReviewStock,
+    *,
+    replicates: int,
+) -> RebuiltReview:
+    """What the replicates of a model come to for a review.
+
+    Args:
+        dataset: reviews, papers and settings.
+        review: that is rebuilt.
+        model: that rebuilds it.
+        courses: of the replicates that have begun.
+        stock: what the database has of the review.
+        replicates: how many there are to be.
+    """
+    found = join_candidates(courses, replicates, dataset.settings)
+    first = [own for own in found if own.included]
+    rest = [own for own in found if not own.included]
+    order = {int(own.document): place for place, own in enumerate((*first, *rest))}
+
+    def of(lookups: Sequence[DatabaseLookup]) -> MatchedPapers:
+        pools = [DatabasePool(order=order, lookup=lookup) for lookup in lookups]
+        return match_papers(
+            stock.wanted, pools, dataset.settings.rules, range(len(first))
+        )
+
+    own = of(stock.lookups)
+    otherwise = None if stock.otherwise is None else of(stock.otherwise)
+    documents = _documents(order, own, otherwise)
+    records = {}
+    not_offered = {}
+    for paper, hit in enumerate(own.hits):
+        if hit is not None:
+            document = documents[hit.place]
+            records[document] = stock.record(int(document))
+            if hit.place >= len(order):
+                not_offered[paper] = records[document]
+    return RebuiltReview(
+        review=review.id,
+        model=model,
+        matched=own,
+        otherwise=otherwise,
+        documents=documents,
+        records=records,
+        nearest=stock.nearest,
+        papers={each.document: stock.record(int(each.document)) for each in found},
+        missed=_missed(dataset, review, courses, not_offered),
+        included=tuple(own.document for own in first),
+        candidates=found,
+        searches=tuple(own.searched for own in courses if own.searched is not None),
+        conclusions=tuple(own.concluded for own in courses),
+        spent=total_usage([own.spent for own in courses]),
+        skip="" if found else _skip(courses),
+    )
+
+
+def _missed(
+    dataset: ReviewDataset,
+    review: Review,
+    courses: Sequence[SearchAnswers],
+    papers: Mapping[int, AgentRecord],
+) -> Mapping[int, MissedPaper]:
+    """Why the search did not offer some papers, by their place in the truth."""
+    if dataset.database is None or not papers:
+        return {}
+    searches = SearchDiagnosis(
+        review=review,
+        settings=dataset.settings,
+        database=dataset.database,
+        courses=courses,
+    )
+    return {at: searches.missed(paper) for at, paper in papers.items()}
+
+
+def _skip(courses: Sequence[SearchAnswers]) -> str:
+    """Why nothing was found: the search never was, or found nothing."""
+    return next((own.failure for own in courses if own.failure), "no_candidates")
+
+
+def _documents(
+    order: Mapping[int, int], *every: MatchedPapers | None
+) -> dict[int, str]:
+    """Papers by their place: those of the order, and those beyond it that are hit."""
+    found = {place: str(number) for number, place in order.items()}
+    for own in every:
+        for hits in () if own is None else (*own.serving, *own.claimable):
+            for hit in hits:
+                found.setdefault(hit.place, str(hit.place - len(order)))
+    return found
+
+
+_Made = TypeVar("_Made")
+
+
+def collect_predictions(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
+    """Everything that the answers say, by the present rules."""
+    return _imported(dataset, answers) if answers.imported else _own(dataset, answers)
+
+
+def _own(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
+    courses: dict[tuple[str, str], list[SearchAnswers]] = {}
+    missing = stale = 0
+    truths = TruthVectors(dataset=dataset, replicates=answers.replicates)
+    for family in answers.families():
+        if family[0].task.stage in STAGES:
+            truths.add(family)
+            continue
+        found = read_search(dataset, family)
+        if found is None:
+            stale += sum(answer.reply is not None for answer in family)
+            continue
+        missing += found.missing
+        stale += found.stale
+        if not found.is_open:
+            courses.setdefault((found.model, found.review), []).append(found)
+    searched = {review for _, review in courses}
+    stock = review_stocks(
+        dataset, [own for own in dataset.reviews if own.id in searched]
+    )
+    return ReviewPredictions(
+        reviews=dataset.reviews,
+        models=answers.models,
+        rebuilt=tuple(
+            rebuild_from_answers(
+                dataset,
+                review,
+                model,
+                each,
+                stock[review.id],
+                replicates=answers.replicates,
+            )
+            for model, review, each in _in_order(dataset, answers, courses)
+        ),
+        replicates=answers.replicates,
+        imported=False,
+        vectors=truths.vectors,
+        missing=truths.missing + missing,
+        stale=truths.stale + stale,
+    )
+
+
+def _imported(dataset: ReviewDataset, answers: Answers) -> ReviewPredictions:
+    results: dict[tuple[str, str], dict[int, AgentResult]] = {}
+    findings: list[Finding] = []
+    stale = 0
+    for family in answers.families():
+        for answer in family:
+            task = answer.task
+            if answer.chat is None or dataset.find(task.key) is None:
+                stale += 1
+                continue
+            result = parsing.read_result(dataset, task, answer.chat)
+            if isinstance(result, AgentResult):
+                by_replicate = results.setdefault((task.model, task.key), {})
+                by_replicate[task.replicate] = result
+                findings += result.findings
+            else:
+                findings.append(
+                    Finding(
+                        code=result.reason,
+                        severity="error",
+                        where=f"{task.key} of {task.model}",
+                        message=f"The result cannot be read: {result.detail}",
+                    )
+                )
+    return ReviewPredictions(
+        reviews=dataset.reviews,
+        models=answers.models,
+        rebuilt=tuple(
+            rebuilt_reviews.rebuild_from_result(
+                dataset, review, model, each, replicates=answers.replicates
+            )
+            for model, review, each in _in_order(dataset, answers, results)
+        ),
+        replicates=answers.replicates,
+        imported=True,
+        findings=tuple(findings),
+        stale=stale,
+    )
+
+
+def _in_order(
+    dataset: ReviewDataset, answers: Answers, made: Mapping[tuple[str, str], _Made]
+) -> Iterator[tuple[str, Review, _Made]]:
+    """What there is by model and review, as a sheet has it."""
+    for model in answers.models:
+        for review in dataset.reviews:
+            if (model, review.id) in made:
+                yield model, review, made[model, review.id]

@@ -1,0 +1,232 @@
+"""Prepares data: `siftlog prepare review-benchmark import|coverage|pairs`.
+
+`import` adds the papers of files to the database and is implemented here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from jobs.review_benchmark.database.formats import mapped_columns, read_file
+from jobs.review_benchmark.database.papers import PaperFormat, ReadRecord, paper_format
+from jobs.review_benchmark.database.reader import SQL, writer
+from jobs.review_benchmark.database.writer import FileCounts, PaperWriter
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.text import plural
+from runner.errors import DatasetError, UsageError
+from runner.job import Prepared, PreparedFolder, PreparedFromFiles
+
+PROGRESS_EVERY = 1000
+"""Records between two words on how far an import is."""
+
+SHOWN = 10
+"""Bad records that the text names; the JSON has all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSize:
+    """What a database holds."""
+
+    papers: int
+    with_pmid: int
+    with_doi: int
+    without_abstract: int
+    without_year: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedPapers:
+    """What an import brought, for people and for programs."""
+
+    database: str
+    files: tuple[FileCounts, ...]
+    stock: DatabaseSize
+
+    @property
+    def total(self) -> FileCounts:
+        """All files together, but for what was bad in them."""
+        merged: Counter[str] = Counter()
+        for each in self.files:
+            merged.update(each.merged)
+        return FileCounts(
+            source="all",
+            records=sum(each.records for each in self.files),
+            papers=sum(each.papers for each in self.files),
+            merged=dict(sorted(merged.items())),
+            conflicts=sum(each.conflicts for each in self.files),
+            titles=sum(each.titles for each in self.files),
+            no_pmid=sum(each.no_pmid for each in self.files),
+            deleted=sum(each.deleted for each in self.files),
+        )
+
+    @property
+    def json(self) -> dict[str, object]:
+        """Every count, and every bad record."""
+        total = asdict(self.total)
+        del total["source"], total["bad"]
+        return {
+            "database": self.database,
+            "files": [asdict(each) for each in self.files],
+            "total": {**total, "bad": sum(len(each.bad) for each in self.files)},
+            "stock": asdict(self.stock),
+        }
+
+    @property
+    def text(self) -> str:
+        """A line a file, the sum, and what the database holds now."""
+        return "\n".join(_lines(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperImport:
+    """An import that waits for its files."""
+
+    database: Path
+    form: PaperFormat | None
+    mapped: Mapping[str, str]
+    skip_bad: bool
+
+    @classmethod
+    def of(cls, settings: ReviewBenchmarkSettings) -> PaperImport:
+        """The import that the settings ask for.
+
+        Raises:
+            UsageError: they name no database, or a column in vain.
+        """
+        if settings.database is None:
+            raise UsageError("Say which database to import into with --database FILE.")
+        return cls(
+            database=settings.database,
+            form=settings.format,
+            mapped=mapped_columns(settings.map),
+            skip_bad=settings.skip_bad,
+        )
+
+    def read(
+        self, files: tuple[Path, ...], progress: Callable[[str], None]
+    ) -> ImportedPapers:
+        """Import the files in their order, each whole or not at all.
+
+        What was imported before a file that cannot be read stays.
+
+        Raises:
+            UsageError: no file is named, or one has a name that says no format.
+            DatasetError: one is off, or the database cannot be written.
+        """
+        if not files:
+            raise UsageError("Name the files to import after the word import.")
+        forms = [self.form or paper_format(path) for path in files]
+        try:
+            with closing(writer(self.database)) as connection:
+                writing = PaperWriter(connection)
+                added = []
+                for path, form in zip(files, forms, strict=True):
+                    found = _with_progress(
+                        read_file(path, form, self.mapped), path.name, progress
+                    )
+                    added.append(writing.add(path.name, found, skip_bad=self.skip_bad))
+                progress(f"{self.database.name}: hashing all papers")
+                return ImportedPapers(
+                    database=str(self.database),
+                    files=tuple(added),
+                    stock=_database_size(connection, writing.sign()),
+                )
+        except sqlite3.Error as error:
+            raise DatasetError(
+                f"{self.database}: {error} (see that it may be written and has room, "
+                "and import again: files that were whole stay)."
+            ) from error
+
+
+def _with_progress(
+    found: Iterator[ReadRecord], name: str, progress: Callable[[str], None]
+) -> Iterator[ReadRecord]:
+    """A file's records; progress is told of each thousand."""
+    for number, each in enumerate(found):
+        if number % PROGRESS_EVERY == 0:
+            progress(f"{name}: {plural(number, 'record')}")
+        yield each
+
+
+def _database_size(connection: sqlite3.Connection, content_hash: str) -> DatabaseSize:
+    papers, pmids, dois, no_abstract, no_year = connection.execute(
+        SQL["counts"]
+    ).fetchone()
+    return DatabaseSize(
+        papers=papers,
+        with_pmid=pmids,
+        with_doi=dois,
+        without_abstract=no_abstract or 0,
+        without_year=no_year or 0,
+        content_hash=content_hash,
+    )
+
+
+def _lines(found: ImportedPapers) -> Iterator[str]:
+    for each in found.files:
+        yield _line(each)
+        for bad in each.bad[:SHOWN]:
+            yield f"  left out record {bad.number}: {bad.reason}"
+        if len(each.bad) > SHOWN:
+            yield f"  left out {len(each.bad) - SHOWN:,} more (--json has all)"
+    if len(found.files) > 1:
+        yield _line(found.total)
+    stock = found.stock
+    yield (
+        f"database holds {plural(stock.papers, 'paper')}: {stock.with_pmid:,} with "
+        f"PMID, {stock.with_doi:,} with DOI, {stock.without_abstract:,} without "
+        f"abstract, {stock.without_year:,} without year"
+    )
+    yield f"content hash {stock.content_hash}"
+
+
+def _line(each: FileCounts) -> str:
+    by = ", ".join(f"{n:,} by {key}" for key, n in each.merged.items())
+    parts = [
+        f"{each.source}: {plural(each.records, 'record')}",
+        plural(each.papers, "new paper"),
+        f"{sum(each.merged.values()):,} merged" + (f" ({by})" if by else ""),
+        plural(each.titles, "further title"),
+    ]
+    if each.conflicts:
+        parts.append(f"{plural(each.conflicts, 'DOI')} of another paper left out")
+    if each.no_pmid:
+        parts.append(f"{plural(each.no_pmid, 'PMID')} without a PubMed number left out")
+    if each.deleted:
+        parts.append(f"{plural(each.deleted, 'paper')} deleted by PubMed, kept here")
+    if each.bad:
+        parts.append(f"{plural(len(each.bad), 'bad record')} left out")
+    return ", ".join(parts)
+
+
+def _coverage(settings: ReviewBenchmarkSettings) -> Prepared:
+    from jobs.review_benchmark.coverage import (  # noqa: PLC0415 - numerical libraries
+        coverage,
+    )
+
+    return coverage(settings)
+
+
+def _pairs(settings: ReviewBenchmarkSettings) -> PreparedFolder:
+    from jobs.review_benchmark.adversarial_pairs import (  # noqa: PLC0415 - the same
+        AdversarialReport,
+    )
+
+    return AdversarialReport.of(settings)
+
+
+SUBCOMMANDS: Mapping[
+    str,
+    Callable[[ReviewBenchmarkSettings], Prepared | PreparedFromFiles | PreparedFolder],
+] = {
+    "coverage": _coverage,
+    "import": PaperImport.of,
+    "pairs": _pairs,
+}
+"""By the word that follows the job's name."""

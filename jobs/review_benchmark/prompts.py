@@ -1,0 +1,256 @@
+"""Defines the prompts of review-benchmark: wording, contents, schemas of replies.
+
+The wording is in `prompts.toml`. The review comes first, so that a provider's prompt
+cache can reuse it for all its papers.
+
+Never offered to a prompt: the list of included studies, the review's id, DOI, PMID and
+address, and what its authors concluded, except to the judge of conclusions. An
+extraction is shown the review's own text, and neither the truth that it is scored by
+nor the paper database.
+
+Fields are answered in the order in which they are declared, so a rationale comes before
+what it is for. The docstrings of the schema's classes are sent along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from jobs.chat import data_block
+from jobs.review_benchmark.data import PICO, Review
+from jobs.review_benchmark.database.papers import DatabasePaper
+from jobs.review_benchmark.settings import Scale
+from runner.messages import Schema, TextPart
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
+from runner.structured import schema_of
+
+_REVIEW: Final = Placeholder(
+    name="review",
+    meaning="the review's question and criteria, between marks",
+    needed=True,
+)
+_SEARCH: Final = Placeholder(
+    name="search",
+    meaning="how many queries are wanted, and of which years, between marks",
+    needed=True,
+)
+_LIMITS: Final = (
+    Placeholder(name="most_groups", meaning="groups that a query has at most"),
+    Placeholder(name="most_synonyms", meaning="synonyms that a group has at most"),
+    Placeholder(name="most_words", meaning="words that a synonym has at most"),
+)
+_PAPER: Final = Placeholder(
+    name="paper", meaning="title, year and abstract, between marks", needed=True
+)
+_RATIONALE: Final = Placeholder(
+    name="rationale_chars", meaning="characters that a rationale has at most"
+)
+_PAPERS: Final = Placeholder(
+    name="papers",
+    meaning="the included papers, the best first, each between marks",
+    needed=True,
+)
+_CONCLUSIONS: Final = Placeholder(
+    name="conclusions", meaning="two conclusions, A and B, between marks", needed=True
+)
+
+
+def _scored(name: str, scale: str) -> PromptBlock:
+    return PromptBlock(
+        name=name,
+        meaning=f"how relevant is a paper (scale={scale})",
+        parts={"system": (_RATIONALE,), "user": (_REVIEW, _PAPER)},
+    )
+
+
+def _section(name: str, meaning: str, *, needed: bool = False) -> Placeholder:
+    return Placeholder(name=name, meaning=f"{meaning}, between marks", needed=needed)
+
+
+_REFERENCES: Final = _section("references", "a piece of the list", needed=True)
+
+WORDING: Final = PromptCatalog(
+    job="review-benchmark",
+    file=Path(__file__).with_name("prompts.toml"),
+    blocks=(
+        PromptBlock(
+            name="plan",
+            meaning="what is to be searched",
+            parts={"system": _LIMITS, "user": (_REVIEW, _SEARCH)},
+        ),
+        _scored("score.from_1_to_5", "1-5"),
+        _scored("score.from_0_to_1", "0-1"),
+        PromptBlock(
+            name="conclude",
+            meaning="what do the included papers say about the question",
+            parts={"system": (), "user": (_REVIEW, _PAPERS)},
+        ),
+        PromptBlock(
+            name="judge",
+            meaning="how alike are two conclusions (verdict=judge)",
+            parts={"system": (), "user": (_CONCLUSIONS,)},
+        ),
+        PromptBlock(
+            name="x.places",
+            meaning="prepare extract: where are the sections that no heading tells",
+            parts={
+                "system": (),
+                "user": (
+                    _section("wanted", "the sections looked for", needed=True),
+                    _section("lines", "numbered lines that may be headings"),
+                ),
+            },
+        ),
+        PromptBlock(
+            name="x.meta",
+            meaning="prepare extract: what does the review say of itself",
+            parts={
+                "system": (),
+                "user": (
+                    _section("head", "the beginning of the text", needed=True),
+                    _section("objectives", "that section"),
+                    _section("criteria", "that section"),
+                    _section("conclusions", "that section"),
+                ),
+            },
+        ),
+        PromptBlock(
+            name="x.refs",
+            meaning="prepare extract: the references of included studies",
+            parts={"system": (), "user": (_REFERENCES,)},
+        ),
+        PromptBlock(
+            name="x.excluded",
+            meaning="prepare extract: the references of excluded studies, with reasons",
+            parts={
+                "system": (),
+                "user": (_section("reasons", "the table of reasons"), _REFERENCES),
+            },
+        ),
+        REASK,
+    ),
+)
+
+
+def review_part(
+    review: Review, *, title: bool = False, criteria: bool = True
+) -> TextPart:
+    """What a review asks for; a provider's cache may end after it.
+
+    Args:
+        review: the review.
+        title: whether its title is told.
+        criteria: whether its criteria are.
+    """
+    lines = [*_question(review, title=title)]
+    if criteria:
+        lines += (("Inclusion criterion", each) for each in review.inclusion)
+        lines += (("Exclusion criterion", each) for each in review.exclusion)
+    return TextPart(text=data_block("review", _listed(lines)), cache=True)
+
+
+def plan_part(queries: int, years: tuple[int, int] | None) -> TextPart:
+    """How many queries are wanted, and of which years papers are searched."""
+    lines = [("Queries", f"at most {queries}")]
+    if years is not None:
+        lines.append(("Years", f"{years[0]} to {years[1]}"))
+    return TextPart(text=data_block("search", _listed(lines)))
+
+
+def paper_part(paper: DatabasePaper, *, seed: str) -> TextPart:
+    """One paper; *seed* is the task's key, from which the marks come."""
+    return TextPart(text=data_block("paper", _listed(_paper(paper)), seed=seed))
+
+
+def papers_part(papers: Sequence[DatabasePaper]) -> TextPart:
+    """Several papers, each between marks of its own."""
+    return TextPart(
+        text="".join(data_block("paper", _listed(_paper(paper))) for paper in papers)
+    )
+
+
+def conclusions_part(first: str, second: str) -> TextPart:
+    """Two conclusions, called A and B."""
+    lines = [("A", first), ("B", second)]
+    return TextPart(text=data_block("conclusions", _listed(lines)))
+
+
+def _question(review: Review, *, title: bool) -> Iterator[tuple[str, str]]:
+    yield "Question", review.question
+    if title:
+        yield "Title", review.title
+    if review.pico is not None:
+        for name in PICO:
+            yield name.capitalize(), getattr(review.pico, name)
+
+
+def _paper(paper: DatabasePaper) -> Iterator[tuple[str, str]]:
+    yield "Title", paper.title.strip() or "(no title)"
+    if paper.year is not None:
+        yield "Year", str(paper.year)
+    yield "Abstract", paper.abstract.strip() or "(no abstract)"
+
+
+def _listed(lines: Iterable[tuple[str, str]]) -> str:
+    """A field a line, without the empty ones; a line break must not add another."""
+    flat = ((label, " ".join(text.split())) for label, text in lines)
+    return "\n".join(f"{label}: {text}" for label, text in flat if text)
+
+
+class PlannedQuery(BaseModel):
+    """One query: every group by one of its synonyms, and none of the others."""
+
+    label: str
+    all_of: list[list[str]]
+    none_of: list[str]
+
+
+class SearchPlanReply(BaseModel):
+    """The queries to be searched."""
+
+    rationale: str
+    queries: list[PlannedQuery]
+
+
+class ScoredFrom1To5(BaseModel):
+    """How relevant the paper is, from 1 to 5; the rationale has 400 characters."""
+
+    rationale: str
+    score: Annotated[float, Field(ge=1, le=5)]
+
+
+class ScoredFrom0To1(BaseModel):
+    """How relevant the paper is, from 0 to 1; the rationale has 400 characters."""
+
+    rationale: str
+    score: Annotated[float, Field(ge=0, le=1)]
+
+
+class ConclusionReply(BaseModel):
+    """What the papers come to, in one to five sentences."""
+
+    conclusion: str
+    direction: Literal["improves", "worsens", "no_difference", "unclear"]
+    certainty: Literal["high", "moderate", "low", "very_low", "unclear"]
+
+
+class JudgeReply(BaseModel):
+    """How alike two conclusions are, from 0 to 100."""
+
+    rationale: str
+    direction: Literal["same", "opposite", "different", "unclear"]
+    similarity: Annotated[float, Field(ge=0, le=100)]
+
+
+PLAN = schema_of(SearchPlanReply, "search_plan")
+CONCLUDE = schema_of(ConclusionReply, "conclusion")
+JUDGE = schema_of(JudgeReply, "likeness")
+
+SCORE: dict[Scale, Schema] = {
+    "1-5": schema_of(ScoredFrom1To5, "relevance"),
+    "0-1": schema_of(ScoredFrom0To1, "relevance"),
+}

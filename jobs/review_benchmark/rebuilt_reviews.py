@@ -1,0 +1,375 @@
+"""Defines what an agent made of a review, and builds it from an imported result.
+
+A run of our own and imported results both end in a `ReviewPredictions`; scoring sees
+nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, get_args
+
+from jobs.metrics import mean
+from jobs.review_benchmark.data import (
+    AgentRecord,
+    Certainty,
+    Direction,
+    Likeness,
+    Review,
+    SearchQuery,
+    Vector,
+)
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.lookup import (
+    JUNK_FROM,
+    NearestTitle,
+    RecordListPool,
+    nearest_titles,
+)
+from jobs.review_benchmark.matching import (
+    LookupKeys,
+    MatchedPapers,
+    RecordHit,
+    lookup_keys,
+    match_papers,
+)
+from jobs.review_benchmark.result_files import AgentResult
+from runner.job import Answer
+from runner.scorecard import Finding
+
+ScoreOutcome: TypeAlias = Literal[
+    "scored", "unparsed", "failed", "no_text", "too_long", "open"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePaper:
+    """A paper that an agent has looked at."""
+
+    document: str  #: id in the database, or `document_id` of an import
+    rank: int  #: from 1, in the fused order; of an import, in the file's order
+    included: bool
+    outcome: ScoreOutcome = "scored"
+    failure: str = ""  #: its class, where it has no score
+    score: float | None = None  #: mean of the replicates that have one
+    votes: tuple[bool, ...] = ()  #: by replicate: whether it alone would include it
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutedSearch:
+    """One search plan, carried out."""
+
+    replicate: int
+    queries: tuple[SearchQuery, ...]
+    hits: tuple[int, ...]  #: papers that each query found, before `top_k`
+    cut: int  #: papers beyond `max_candidates`
+    is_fallback: bool  #: the reply was of no use; the deterministic plan was searched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentConclusion:
+    """What one replicate concludes of a review, and what compares it."""
+
+    text: str = ""  #: empty: there is none
+    direction: Direction | None = None  #: as the reply states it; None: it does not
+    certainty: Certainty | None = None  #: the same
+    failure: str = ""
+    """Why there is none, or nothing that compares it with what the authors concluded:
+    the reason of a skip, a class of errors, the reason of a parse failure, `open`."""
+    judged: Mapping[str, Likeness] = field(default_factory=dict)
+    """Beside the authors' conclusions of reviews, its own among them."""
+    vector: Vector = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedByQuery:
+    """Why one query did not offer a paper that the database has."""
+
+    label: str  #: of the query
+    replicate: int
+    unmet: tuple[tuple[str, ...], ...] = ()  #: groups of which its text has no synonym
+    unwanted: tuple[str, ...] = ()  #: exclusions that its text has
+    rank: int | None = None  #: among the query's papers, where it is one of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedPaper:
+    """Why a paper that the database has is no candidate."""
+
+    queries: tuple[MissedByQuery, ...] = ()  #: by replicate, then in the plan's order
+    rank: int | None = None  #: in the fused order, where too many are before it
+    year: int | None = None  #: its own, where a query fits and the years do not
+    is_review: bool = False  #: it was left out as a Cochrane review
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentUsage:
+    """What the replies about one review took.
+
+    Those that compare its conclusion are no work of the agent, and do not count.
+    """
+
+    calls: int = 0
+    tokens_in: int | None = None  #: None: no endpoint counted them
+    tokens_out: int | None = None
+    cost_usd: float | None = None  #: None: no price is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuiltReview:
+    """What one agent made of one review.
+
+    Whatever speaks of truth papers has one entry for each, in the review's order.
+    """
+
+    review: str
+    model: str
+    matched: MatchedPapers
+    otherwise: MatchedPapers | None = None
+    """Under the other value of `autojunk`; None: it makes no difference."""
+    documents: Mapping[int, str]  #: ids of the records that may be hit, by place
+    records: Mapping[str, AgentRecord]  #: the records that were hit, by id
+    nearest: Mapping[int, NearestTitle] = field(default_factory=dict)
+    """The likest title for each truth paper without a record, where one comes near."""
+    papers: Mapping[str, AgentRecord] = field(default_factory=dict)
+    """Every candidate's record, by id."""
+    missed: Mapping[int, MissedPaper] = field(default_factory=dict)
+    """Why the search did not offer a truth paper's record, where it did not."""
+    included: tuple[str, ...]  #: ids of the included rows, duplicates and all
+    candidates: tuple[CandidatePaper, ...]  #: by rank
+    searches: tuple[ExecutedSearch, ...] = ()  #: by replicate; none of an import
+    conclusions: tuple[AgentConclusion, ...] = ()  #: by replicate
+    spent: AgentUsage = field(default_factory=AgentUsage)
+    skip: str = ""  #: why it was not done: `no_candidates`, ...
+
+    @property
+    def hits(self) -> tuple[RecordHit | None, ...]:
+        """The record of each truth paper."""
+        return self.matched.hits
+
+    @property
+    def conclusion(self) -> str:
+        """What is concluded, by the first replicate that says; empty: nothing."""
+        return next((own.text for own in self.conclusions if own.text), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPredictions:
+    """All that is scored."""
+
+    reviews: tuple[Review, ...]  #: ascending by id
+    models: tuple[str, ...]
+    rebuilt: tuple[RebuiltReview, ...]  #: by model, then review
+    replicates: int = 1
+    imported: bool
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    """Of what the authors concluded, by review; empty unless vectors are compared."""
+    findings: tuple[Finding, ...] = ()
+    missing: int = 0  #: tasks that the present plan asks for and the run has not
+    stale: int = 0  #: stored answers that the present plan no longer asks for
+
+
+def rebuild_from_result(
+    dataset: ReviewDataset,
+    review: Review,
+    model: str,
+    results: Mapping[int, AgentResult],
+    *,
+    replicates: int,
+) -> RebuiltReview:
+    """What the replicates of an agent come to; their records are all it could find.
+
+    Args:
+        dataset: reviews and settings.
+        review: that is rebuilt.
+        model: the agent.
+        results: by the number of the replicate, from 1.
+        replicates: how many there are of any review.
+    """
+    rules = dataset.settings.rules
+    rows = _rows(results, replicates)
+    offered = [row.record for row in rows]
+    # papers that were there and that no search offered; they come after all others
+    unseen = {each.document: each for own in results.values() for each in own.unseen}
+    known = {each.document for each in offered}
+    records = [*offered, *(own for own in unseen.values() if own.document not in known)]
+    # another title of a paper is a record of its own, found by that alone
+    records += [
+        AgentRecord(document=own.document, title=title)
+        for own in tuple(records)
+        for title in own.other_titles
+    ]
+    included = tuple(own.document for own in records if own.included)
+    kept = frozenset(included)
+    places = {at for at, own in enumerate(records) if own.document in kept}
+    sought = [lookup_keys(paper, rules.normal) for paper in review.studies]
+    pool = RecordListPool.of(
+        records, rules.normal, cutoff=rules.title_cutoff, autojunk=rules.autojunk
+    )
+
+    def of(listed: RecordListPool) -> MatchedPapers:
+        return match_papers(sought, [listed] * len(sought), rules, places)
+
+    own = other = of(pool)
+    if any(len(title) >= JUNK_FROM for title in pool.titles):
+        other = of(replace(pool, autojunk=not rules.autojunk))
+    hit = [records[hit.place] for hit in own.hits if hit is not None]
+    return RebuiltReview(
+        review=review.id,
+        model=model,
+        matched=own,
+        otherwise=None if other == own else other,
+        documents={at: each.document for at, each in enumerate(records)},
+        records={each.document: each for each in hit},
+        nearest=_nearest(sought, own, records, pool),
+        papers={each.document: each for each in reversed(records)},
+        included=included,
+        candidates=tuple(_candidates(rows, kept)),
+        conclusions=tuple(map(_stated_conclusion, results.values())),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A row of a result, or what the replicates say of one paper together."""
+
+    record: AgentRecord
+    votes: tuple[bool, ...]  #: by replicate: whether it includes it
+
+
+def _rows(results: Mapping[int, AgentResult], replicates: int) -> Sequence[_Row]:
+    """The rows, included ones first.
+
+    Of several replicates each paper has one row: included by more than half of them,
+    with the mean of the scores that there are.
+    """
+    numbers = range(1, replicates + 1)
+    if len(results) == 1:
+        ((only, result),) = results.items()
+        return [
+            _Row(
+                record=own,
+                votes=tuple(own.included and each == only for each in numbers),
+            )
+            for own in result.records
+        ]
+    by_number = {
+        # of a paper that stands twice the first row counts: included ones come first
+        number: {own.document: own for own in reversed(result.records)}
+        for number, result in results.items()
+    }
+    first: dict[str, AgentRecord] = {}
+    for own in by_number.values():
+        for document in reversed(own):
+            first.setdefault(document, own[document])
+    joined = []
+    for record in first.values():
+        rows = [by_number.get(each, {}).get(record.document) for each in numbers]
+        votes = tuple(own is not None and own.included for own in rows)
+        score = mean(None if own is None else own.score for own in rows)
+        is_included = 2 * sum(votes) > len(results)
+        joined.append(
+            _Row(
+                record=replace(record, score=score, included=is_included),
+                votes=votes,
+            )
+        )
+    return sorted(joined, key=lambda row: not row.record.included)
+
+
+def _candidates(
+    rows: Sequence[_Row], kept: AbstractSet[str]
+) -> Iterator[CandidatePaper]:
+    """The rows as candidates; one that the included have too counts there alone."""
+    for rank, row in enumerate(rows, start=1):
+        own = row.record
+        if own.included or own.document not in kept:
+            yield CandidatePaper(
+                document=own.document,
+                rank=rank,
+                included=own.included,
+                outcome=_outcome(own),
+                score=own.score,
+                votes=row.votes,
+                rationale=own.rationale,
+            )
+
+
+def _outcome(record: AgentRecord) -> ScoreOutcome:
+    """What came of a paper: what our own result files say, else whether it has a score.
+
+    A score that is lacking may not have been asked for.
+    """
+    stated = record.further.get("outcome")
+    known = next((each for each in get_args(ScoreOutcome) if each == stated), None)
+    return known or ("open" if record.score is None else "scored")
+
+
+def _nearest(
+    sought: Sequence[LookupKeys],
+    own: MatchedPapers,
+    records: Sequence[AgentRecord],
+    pool: RecordListPool,
+) -> dict[int, NearestTitle]:
+    missing = [at for at, hits in enumerate(own.serving) if not hits]
+    documents = [each.document for each in records]
+    found = nearest_titles(
+        [sought[at].title for at in missing],
+        [list(zip(documents, pool.titles, strict=True))],
+        autojunk=pool.autojunk,
+    )
+    return {
+        at: near for at, near in zip(missing, found, strict=True) if near is not None
+    }
+
+
+def _stated_conclusion(result: AgentResult) -> AgentConclusion:
+    """A conclusion that a file holds, if it does."""
+    if not result.conclusion:
+        return AgentConclusion(failure="no_conclusion")
+    return AgentConclusion(
+        text=result.conclusion,
+        direction=result.direction,
+        certainty=result.certainty,
+    )
+
+
+def usage_of(answers: Iterable[Answer]) -> AgentUsage:
+    """What the replies among *answers* took."""
+    replied = [answer for answer in answers if answer.reply is not None]
+    usages = [
+        usage
+        for answer in replied
+        if answer.reply is not None and (usage := answer.reply.usage) is not None
+    ]
+    return AgentUsage(
+        calls=len(replied),
+        tokens_in=_tokens([usage.tokens_in for usage in usages]),
+        tokens_out=_tokens([usage.tokens_out for usage in usages]),
+        cost_usd=_cost([answer.cost_usd for answer in replied]),
+    )
+
+
+def total_usage(parts: Sequence[AgentUsage]) -> AgentUsage:
+    """What several took together."""
+    return AgentUsage(
+        calls=sum(own.calls for own in parts),
+        tokens_in=_tokens([own.tokens_in for own in parts]),
+        tokens_out=_tokens([own.tokens_out for own in parts]),
+        cost_usd=_cost([own.cost_usd for own in parts]),
+    )
+
+
+def _tokens(given: Iterable[int | None]) -> int | None:
+    """The sum of what is known; None where nothing is."""
+    known = [value for value in given if value is not None]
+    return sum(known) if known else None
+
+
+def _cost(given: Iterable[float | None]) -> float | None:
+    known = [value for value in given if value is not None]
+    return math.fsum(known) if known else None

@@ -1,0 +1,347 @@
+"""Scores a run: metrics, tables, files, figures, verdicts, history and a summary.
+
+Verdicts are read in a second pass over the answers, made while they are written, so
+that none is held. A score is right where it includes a paper that the review includes,
+or leaves out one that it does not; what decides about no paper is neither right nor
+wrong.
+
+A scoring knows of no other run: `siftlog history` compares recall over runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from jobs.measures import add_baselines
+from jobs.metrics import ratio
+from jobs.review_benchmark import parsing, requests
+from jobs.review_benchmark.agent_results import AgentResults
+from jobs.review_benchmark.benchmark import percent, served_by_replicate
+from jobs.review_benchmark.data import Conclusion, Likeness, Relevance, SearchPlan
+from jobs.review_benchmark.documents import documents, result_files
+from jobs.review_benchmark.figures import BenchmarkFigures
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.losses import PaperMatch
+from jobs.review_benchmark.measures import MEASURES
+from jobs.review_benchmark.predictions import collect_predictions
+from jobs.review_benchmark.rebuilt_reviews import RebuiltReview
+from jobs.review_benchmark.result_files import AgentResult
+from jobs.review_benchmark.results import (
+    BenchmarkResults,
+    agent_pairs,
+    comparable,
+    measure_agents,
+    not_available,
+    trivial_baselines,
+    verdict_findings,
+)
+from jobs.review_benchmark.settings import INPUTS
+from jobs.review_benchmark.summary import MOST_REVIEWS, run_text
+from jobs.review_benchmark.tables import PaperTables, VerdictFiles, short_tables
+from jobs.review_benchmark.verdicts import ConclusionVerdicts, verdict_metrics
+from jobs.review_benchmark.verdicts import judge_conclusions as compared
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+from runner.score.render import csv_lines
+from runner.scorecard import Artifact, Cell, Detail, HistoryEntry, Scorecard, Verdict
+from store.results import ItemPart, ItemParts, ItemScore, Milestone
+
+EXPECTED = ("exclude", "include")
+"""By whether the review includes the paper."""
+
+NOT_STATED = "not stated"
+
+_PARSERS = {stage.name: stage.parse for stage in parsing.STAGES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StageVerdict:
+    """What a reply comes to."""
+
+    value: str = ""
+    expected: str = ""
+    correct: bool | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskVerdicts:
+    """One verdict for each answered task; may be read again."""
+
+    results: BenchmarkResults
+    answers: Answers
+
+    def __iter__(self) -> Iterator[Verdict]:
+        truth = {
+            (own.model, own.review): frozenset(own.records)
+            for own in self.results.sheet.rebuilt
+        }
+        for family in self.answers.families():
+            for answer in family:
+                said = _stage_verdict(answer, self.results, truth)
+                if said is not None:
+                    task = answer.task
+                    yield Verdict(
+                        task=task.number,
+                        model=task.model,
+                        stage=task.stage,
+                        key=task.key,
+                        value=said.value,
+                        expected=said.expected,
+                        correct=said.correct,
+                        rule=said.rule,
+                    )
+
+
+def _stage_verdict(  # noqa: PLR0911 - a line for each kind of value
+    answer: Answer,
+    results: BenchmarkResults,
+    truth: Mapping[tuple[str, str], AbstractSet[str]],
+) -> _StageVerdict | None:
+    """None of a task without a reply."""
+    if answer.reply is None:
+        return None
+    dataset, task = results.dataset, answer.task
+    match _PARSERS[task.stage](dataset, task, answer.reply):
+        case ParseFailure(reason=reason):
+            return _StageVerdict(rule=reason)
+        case SearchPlan(queries=queries, dropped=dropped):
+            rule = f"{dropped} dropped" if dropped else ""
+            return _StageVerdict(value=f"{len(queries)} queries", rule=rule)
+        case Relevance(score=score, rule=rule):
+            review, paper = requests.paper_of_key(task.key)
+            is_truth = str(paper) in truth.get((task.model, review), frozenset())
+            return _StageVerdict(
+                value=f"{score:g}",
+                expected=EXPECTED[is_truth],
+                correct=dataset.settings.includes(score) == is_truth,
+                rule=rule,
+            )
+        case Conclusion(direction=direction, certainty=certainty):
+            value = f"{direction or NOT_STATED}, certainty {certainty or NOT_STATED}"
+            return _StageVerdict(value=value)
+        case Likeness(similarity=similarity, direction=direction):
+            return _StageVerdict(value=f"{similarity:.2f}, {direction}")
+        case AgentResult():
+            return _result(results, task.model, task.key)
+        case _:
+            return None
+
+
+def _result(results: BenchmarkResults, model: str, review: str) -> _StageVerdict | None:
+    """What an imported result comes to; None where its review is gone."""
+    own = results.columns[model].benchmarks.get(review)
+    if own is None:
+        return None
+    target = results.dataset.settings.target_recall
+    return _StageVerdict(
+        value=f"{own.found_and_included} of {own.truth} included",
+        expected=f"recall {percent(target)}",
+        correct=own.passes(target),
+        rule="results",
+    )
+
+
+def history_of(
+    results: BenchmarkResults, concluded: Sequence[ConclusionVerdicts]
+) -> HistoryEntry:
+    """What is remembered of a scoring.
+
+    A review is compared with itself alone where its truth and the way of matching are
+    the same; the database may be another where that is asked for.
+    """
+    verdicts = {own.model: own for own in concluded}
+    return HistoryEntry(
+        milestone=Milestone(
+            job="review-benchmark",
+            measure="recall",
+            item="review",
+            part="study",
+            data=results.database or "",
+            items={
+                review: sha256(f"{truth}\0{results.matching}".encode()).hexdigest()
+                for review, truth in results.truth.items()
+            },
+            standings={
+                model: {
+                    review: _part_history(results, column, review, verdicts.get(model))
+                    for review in column.benchmarks
+                }
+                for model, column in results.columns.items()
+            },
+            partial=not results.sheet.imported
+            and any(map(_is_unasked, results.sheet.rebuilt)),
+        ),
+        parts=ItemParts(
+            names={
+                review.id: [study.name for study in review.studies]
+                for review in results.sheet.reviews
+            },
+            models={
+                model: {
+                    review: [_part(match) for match in matches]
+                    for review, matches in column.matches.items()
+                }
+                for model, column in results.columns.items()
+            },
+        ),
+    )
+
+
+def _is_unasked(own: RebuiltReview) -> bool:
+    """Whether a candidate has no answer yet, nor a reason for having none."""
+    return any(each.outcome == "open" and not each.failure for each in own.candidates)
+
+
+def _part_history(
+    results: BenchmarkResults,
+    column: AgentResults,
+    review: str,
+    verdicts: ConclusionVerdicts | None,
+) -> ItemScore:
+    found = column.benchmarks[review]
+    replicates = results.sheet.replicates
+    return ItemScore(
+        got=found.found_and_included,
+        of=found.truth,
+        passed=found.passes(results.dataset.settings.target_recall),
+        tries=[
+            served_by_replicate(column.rebuilt[review], replicate)
+            for replicate in range(replicates if replicates > 1 else 0)
+        ],
+        verdict=verdicts.passes(review)
+        if verdicts is not None and review in verdicts.matches
+        else None,
+    )
+
+
+def _part(match: PaperMatch) -> ItemPart:
+    return ItemPart(got=match.included, score=match.score, lost_at=match.lost_at or "")
+
+
+COLUMNS = (
+    "model",
+    "cochrane_id",
+    "recall",
+    "found_and_included",
+    "truth",
+    "passed",
+    "verdict_passed",
+    "comparable",
+    "database",
+)
+"""`comparable` stands for the truth and the way of matching: two runs are compared on a
+review where it is the same, and the database too."""
+
+
+def history_csv(own: Milestone) -> Artifact:
+    """A line for each model and review."""
+    return Artifact(name="history.csv", text=csv_lines([COLUMNS, *_rows(own)]))
+
+
+def _rows(own: Milestone) -> Iterator[tuple[Cell, ...]]:
+    for model, standings in own.standings.items():
+        for review, each in standings.items():
+            yield (
+                model,
+                review,
+                ratio(each.got, each.of),
+                each.got,
+                each.of,
+                each.passed,
+                each.verdict,
+                own.items[review],
+                own.data or None,
+            )
+
+
+HEADLINE = "macro.recall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: PaperTables
+    conclusions: VerdictFiles
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
+        yield from self.conclusions
+
+
+def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
+    """All metrics, tables and artifacts of a run; pure."""
+    sheet = collect_predictions(dataset, answers)
+    results = measure_agents(dataset, sheet)
+    columns = results.columns
+    comparables = {model: comparable(results, own) for model, own in columns.items()}
+    results = replace(
+        results, pairs=agent_pairs(columns, comparables, dataset.settings)
+    )
+    concluded = compared(dataset, sheet)
+    verdicts = {
+        own.model: tuple(verdict_metrics(own, dataset.settings)) for own in concluded
+    }
+    models = {
+        model: MEASURES.describe((*own.metrics, *verdicts.get(model, ())))
+        for model, own in columns.items()
+    }
+    noticed = (*results.findings, *verdict_findings(dataset, concluded))
+    files = PaperTables(results)
+    remembered = history_of(results, concluded)
+    conclusions = VerdictFiles(concluded, sheet.reviews)
+    summary = run_text(results, concluded, noticed, MOST_REVIEWS)
+    card = Scorecard(
+        models=models,
+        summary=summary,
+        headline=HEADLINE,
+        worth_explaining=_worst(results),
+        tables=(
+            *short_tables(results),
+            *files.tables(),
+            *conclusions.tables(),
+        ),
+        findings=noticed,
+        artifacts=(
+            *documents(results, models, run_text(results, concluded, noticed)),
+            *result_files(results, concluded),
+            history_csv(remembered.milestone),
+        ),
+        figures=BenchmarkFigures(results, concluded),
+        details=_Details(
+            files=files,
+            conclusions=conclusions,
+            verdicts=TaskVerdicts(results=results, answers=answers),
+        ),
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        not_available=(*_not_available(results), *not_available(concluded)),
+        missing=sheet.missing,
+        stale=sheet.stale,
+        comparable=comparables,
+        kept=remembered,
+    )
+    baselines = {model: [*trivial_baselines(own)] for model, own in columns.items()}
+    return add_baselines(card, baselines, MEASURES)
+
+
+def _worst(results: BenchmarkResults) -> str:
+    """Where the first model that loses any study loses the most; empty: none does."""
+    for own in results.columns.values():
+        lost = {review: len(own.lost(review)) for review in own.rebuilt}
+        worst = max(lost, key=lambda review: lost[review], default="")
+        if lost.get(worst):
+            return worst
+    return ""
+
+
+def _not_available(results: BenchmarkResults) -> Iterator[str]:
+    if results.sheet.imported:
+        yield "recall by rank: imported results do not say how papers ranked"
+    if not any(own.overall for own in results.columns.values()):
+        yield "recall by threshold: no paper has a score"

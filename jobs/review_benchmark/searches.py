@@ -1,0 +1,317 @@
+"""Reads a search plan and the answers that follow from it, by the present rules.
+
+The answers are those about the plan's candidates, the conclusion, and what compares it
+with the authors' own: judges' replies, or vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from jobs.review_benchmark import parsing, plan, requests
+from jobs.review_benchmark.data import (
+    Conclusion,
+    Likeness,
+    Relevance,
+    Review,
+    SearchPlan,
+    SearchQuery,
+    Vector,
+    expression,
+)
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.plan import conclusion, queries, searched
+from jobs.review_benchmark.rebuilt_reviews import (
+    AgentConclusion,
+    AgentUsage,
+    ExecutedSearch,
+    ScoreOutcome,
+    usage_of,
+)
+from jobs.review_benchmark.requests import conclusion_from_context
+from runner.job import Answer
+from runner.messages import ParseFailure, Reply, Vectors
+
+STAGES = frozenset({"judge", "embed"})
+"""The stages of other models than the agent's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonAnswers:
+    """A conclusion with all that compares it."""
+
+    concluded: AgentConclusion
+    missing: int = 0  #: what was never asked
+    stale: int = 0  #: replies about other conclusions, or by other rules
+
+
+def read_comparisons(
+    dataset: ReviewDataset,
+    review: Review,
+    model: str,
+    drawn: AgentConclusion,
+    family: Iterable[Answer],
+) -> ComparisonAnswers:
+    """A conclusion with the answers that compare it.
+
+    Args:
+        dataset: reviews and settings.
+        review: what is concluded about.
+        model: the subject model.
+        drawn: its conclusion.
+        family: all answers about the review.
+    """
+    answers = {own.task.key: own for own in family if own.task.stage in STAGES}
+    specs = (
+        plan.comparison_tasks(dataset, review, drawn.text, model) if drawn.text else ()
+    )
+    found = drawn
+    missing = 0
+    for spec in specs:
+        answer = answers.pop(spec.key, None)
+        truth = conclusion_from_context(spec.context).truth
+        read = _read(dataset, answer)
+        if isinstance(read, Likeness):
+            found = replace(found, judged={**found.judged, truth: read})
+        elif isinstance(read, str):
+            # what a judge says of another review's authors is no verdict on this one
+            if truth in {"", review.id}:
+                found = replace(found, failure=spec.skip or read)
+        else:
+            found = replace(found, vector=read)
+        missing += answer is None and spec.skip is None
+    stale = sum(answer.reply is not None for answer in answers.values())
+    return ComparisonAnswers(concluded=found, missing=missing, stale=stale)
+
+
+@dataclass(slots=True, kw_only=True)
+class TruthVectors:
+    """The vectors of what authors concluded, as families bring them."""
+
+    dataset: ReviewDataset
+    replicates: int
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    stale: int = 0
+    missing: int = field(init=False)  #: how many were never asked for
+    _due: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._due = {
+            spec.key: requests.review_of_key(spec.key)
+            for spec in plan.truth_vectors(self.dataset)
+            if spec.skip is None
+        }
+        self.missing = len(self._due) * self.replicates
+
+    def add(self, family: Sequence[Answer]) -> None:
+        """Take in a family; a further replicate would say the same again."""
+        (answer,) = family
+        review = self._due.get(answer.task.key)
+        if review is None:
+            self.stale += answer.reply is not None
+            return
+        self.missing -= 1
+        read = _read(self.dataset, answer)
+        if isinstance(read, tuple):
+            self.vectors.setdefault(review, read)
+
+
+def _read(dataset: ReviewDataset, answer: Answer | None) -> Likeness | Vector | str:
+    """What an answer says, or why it says nothing."""
+    if answer is None:
+        return "open"
+    parsed: Likeness | Vector | ParseFailure
+    match answer.reply:
+        case Reply() as reply:
+            parsed = parsing.read_likeness(dataset, answer.task, reply)
+        case Vectors() as reply:
+            parsed = parsing.read_vector(dataset, answer.task, reply)
+        case _:
+            return answer.error or answer.skip or "open"
+    return parsed.reason if isinstance(parsed, ParseFailure) else parsed
+
+
+_SKIPS: Mapping[str, ScoreOutcome] = {"no_text": "no_text", "too_long": "too_long"}
+
+_ANSWERED: frozenset[ScoreOutcome] = frozenset({"scored", "unparsed"})
+_ASKED = _ANSWERED | {"failed"}
+"""Outcomes of a paper that has a reply, and of one that was asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredPaper:
+    """What became of one candidate."""
+
+    outcome: ScoreOutcome
+    score: float | None = None
+    rationale: str = ""
+    failure: str = ""  #: class of the failure, or reason of the parse failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReplicateAnswers:
+    """The conclusion that was drawn from the papers that are included now."""
+
+    concluded: AgentConclusion
+    missing: int = 0  #: it was never asked for
+    stale: int = 0  #: others, drawn from papers that were included under other rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswers:
+    """What one replicate of a model made of one review."""
+
+    review: str
+    model: str
+    replicate: int
+    failure: str = ""  #: why there is no search: class, skip, or `open`
+    searched: ExecutedSearch | None = None
+    candidates: tuple[int, ...] = ()  #: best first
+    ranked: tuple[int, ...] = ()  #: all papers that were found; candidates first
+    spent: AgentUsage = field(default_factory=AgentUsage)
+    scored: Mapping[int, ScoredPaper] = field(
+        default_factory=dict
+    )  #: of the candidates
+    concluded: AgentConclusion
+    is_open: bool = False  #: the search plan is still to come
+    missing: int = 0
+    """Candidates, a conclusion and what compares it: never asked for."""
+    stale: int = 0
+    """Answers about papers that are no candidates, or not included, now, and those
+    that compare other conclusions."""
+
+
+def read_search(
+    dataset: ReviewDataset, family: Sequence[Answer]
+) -> SearchAnswers | None:
+    """What a family comes to; None where the data has lost its review."""
+    first = family[0]
+    task = first.task
+    review = dataset.find(task.key)
+    if review is None:
+        return None
+    if first.chat is None:
+        failure = first.error or first.skip or "open"
+        return SearchAnswers(
+            review=review.id,
+            model=task.model,
+            replicate=task.replicate,
+            failure=failure,
+            concluded=AgentConclusion(failure=failure),
+            is_open=first.is_open,
+            missing=int(first.is_open),
+            spent=usage_of(family),
+        )
+    parsed = parsing.read_plan(dataset, task, first.chat)
+    found = searched(dataset, review, parsed)
+    answers = {
+        requests.paper_of_key(answer.task.key)[1]: _scored(dataset, answer)
+        for answer in family
+        if answer.task.stage == "score" and answer.skip != "no_candidates"
+    }
+    scored = {
+        number: answers.get(number, ScoredPaper(outcome="open"))
+        for number in found.candidates
+    }
+    drawn = _drawn(dataset, review, answers, family)
+    beside = read_comparisons(dataset, review, task.model, drawn.concluded, family)
+    return SearchAnswers(
+        review=review.id,
+        model=task.model,
+        replicate=task.replicate,
+        searched=_searched(dataset, review, parsed, found.cut, task.replicate),
+        candidates=found.candidates,
+        ranked=found.ranked,
+        spent=usage_of(own for own in family if own.task.stage not in STAGES),
+        scored=scored,
+        concluded=beside.concluded,
+        missing=sum(number not in answers for number in found.candidates)
+        + drawn.missing
+        + beside.missing,
+        stale=sum(
+            own.outcome in _ANSWERED and number not in scored
+            for number, own in answers.items()
+        )
+        + drawn.stale
+        + beside.stale,
+    )
+
+
+def _searched(
+    dataset: ReviewDataset,
+    review: Review,
+    parsed: SearchPlan | ParseFailure,
+    cut: int,
+    replicate: int,
+) -> ExecutedSearch:
+    asked = queries(review, parsed, dataset.settings.queries)
+    return ExecutedSearch(
+        replicate=replicate,
+        queries=asked,
+        hits=tuple(n_hits(dataset, query) for query in asked),
+        cut=cut,
+        is_fallback=isinstance(parsed, ParseFailure),
+    )
+
+
+def n_hits(dataset: ReviewDataset, query: SearchQuery) -> int:
+    """How many papers fit a query, of any year."""
+    database = dataset.database
+    return 0 if database is None else database.n_hits(expression(query))
+
+
+def _scored(dataset: ReviewDataset, answer: Answer) -> ScoredPaper:
+    if answer.skip is not None:
+        return ScoredPaper(outcome=_SKIPS.get(answer.skip, "open"), failure=answer.skip)
+    if answer.error is not None:
+        return ScoredPaper(outcome="failed", failure=answer.error)
+    if answer.chat is None:
+        return ScoredPaper(outcome="open")
+    parsed = parsing.read_score(dataset, answer.task, answer.chat)
+    if isinstance(parsed, Relevance):
+        return ScoredPaper(
+            outcome="scored", score=parsed.score, rationale=parsed.rationale
+        )
+    return ScoredPaper(outcome="unparsed", failure=parsed.reason)
+
+
+def _drawn(
+    dataset: ReviewDataset,
+    review: Review,
+    answers: Mapping[int, ScoredPaper],
+    family: Sequence[Answer],
+) -> _ReplicateAnswers:
+    """The conclusion from what is included now, in the order of the plan.
+
+    While a score is still to come, nobody knows what will be included.
+    """
+    asked = [answer for answer in family if answer.task.stage == "conclude"]
+    if any(own.outcome == "open" and not own.failure for own in answers.values()):
+        return _ReplicateAnswers(concluded=AgentConclusion(failure="open"))
+    scores = {
+        number: own.score for number, own in answers.items() if own.outcome in _ASKED
+    }
+    spec = conclusion(dataset, review, scores) if answers else None
+    due = [] if spec is None else [own for own in asked if own.task.key == spec.key]
+    stale = sum(own.reply is not None for own in asked if own not in due)
+    if spec is None or spec.skip is not None:
+        why = "no_candidates" if spec is None or spec.skip is None else spec.skip
+        return _ReplicateAnswers(concluded=AgentConclusion(failure=why), stale=stale)
+    if not due:
+        return _ReplicateAnswers(
+            concluded=AgentConclusion(failure="open"), missing=1, stale=stale
+        )
+    (answer,) = due
+    return _ReplicateAnswers(concluded=_concluded(dataset, answer), stale=stale)
+
+
+def _concluded(dataset: ReviewDataset, answer: Answer) -> AgentConclusion:
+    if answer.chat is None:
+        return AgentConclusion(failure=answer.error or answer.skip or "open")
+    parsed = parsing.read_conclusion(dataset, answer.task, answer.chat)
+    if isinstance(parsed, Conclusion):
+        return AgentConclusion(
+            text=parsed.text, direction=parsed.direction, certainty=parsed.certainty
+        )
+    return AgentConclusion(failure=parsed.reason)

@@ -1,0 +1,367 @@
+"""Formats the summary of a scoring: each review, then a table over all of them.
+
+The lines of a review and their order are fixed: other programs read them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from jobs.comparison.models import test_words
+from jobs.inputs.sampling import sample_sentences
+from jobs.metrics import mean
+from jobs.review_benchmark.agent_results import AgentResults
+from jobs.review_benchmark.benchmark import failure_reasons, percent
+from jobs.review_benchmark.conclusion_similarity import ThresholdSource
+from jobs.review_benchmark.effects import EffectReason
+from jobs.review_benchmark.losses import LOST_AT, PaperMatch
+from jobs.review_benchmark.matching import METHODS
+from jobs.review_benchmark.results import AgentPair, BenchmarkResults, not_available
+from jobs.review_benchmark.verdicts import ConclusionVerdicts
+from jobs.text import (
+    WIDTH,
+    TextColumn,
+    cut,
+    display_width,
+    hanging_lines,
+    number,
+    one_line,
+    padded,
+    plural,
+    shortened,
+    text_table,
+)
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+MOST_PAIRS = 10
+"""Alike reviews that are named."""
+
+VERDICT_NAME_WIDTH = 14
+"""Cells of a model's name."""
+
+
+def verdict_text(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+    """A line for each agent, and the reviews that are alike by themselves."""
+    if not found:
+        return
+    yield ""
+    yield f"Verdicts ({found[0].kind}): conclusions beside those of the authors"
+    yield from text_table(
+        (
+            TextColumn(
+                title="model",
+                cells=[
+                    shortened(one_line(own.model), VERDICT_NAME_WIDTH) for own in found
+                ],
+                has_words=True,
+            ),
+            TextColumn(
+                title="n",
+                cells=[f"{len(own.compared)}/{len(own.matches)}" for own in found],
+            ),
+            TextColumn(
+                title="matched",
+                cells=[number(mean(own.compared.values()), 3) for own in found],
+            ),
+            TextColumn(
+                title="null (pairs)",
+                cells=[
+                    f"{number(mean(own.mismatched.values()), 3)} "
+                    f"({len(own.mismatched)})"
+                    for own in found
+                ],
+            ),
+            TextColumn(title="AUROC", cells=[number(own.auroc, 3) for own in found]),
+            TextColumn(title="threshold", cells=[_threshold(own) for own in found]),
+            TextColumn(title="above", cells=[_above(own) for own in found]),
+            TextColumn(title="passed", cells=[_passed(own) for own in found]),
+        )
+    )
+    drawn = found[0].threshold
+    if drawn is not None and drawn.source == "labels":
+        yield (
+            f"  The threshold is drawn by {plural(drawn.n, 'label')}; leave-one-out "
+            f"accuracy {number(drawn.accuracy, 3)}."
+        )
+    yield from _drawn_otherwise(found)
+    yield from _judged(found)
+    yield from _opposite(found)
+    for missing in not_available(found):
+        yield from hanging_lines("  not available: ", one_line(missing))
+    yield from _alike(found)
+
+
+def _threshold(own: ConclusionVerdicts) -> str:
+    return number(None if own.threshold is None else own.threshold.value, 3)
+
+
+def _above(own: ConclusionVerdicts) -> str:
+    if own.threshold is None:
+        return "-"
+    alike = [own.is_alike(review) for review in own.compared]
+    return f"{alike.count(True)}/{len(alike)}"
+
+
+def _passed(own: ConclusionVerdicts) -> str:
+    judged = [*own.judged.values()]
+    return f"{judged.count(True)}/{len(judged)}" if judged else "-"
+
+
+_SOURCES: Mapping[ThresholdSource, str] = {
+    "borrowed pairs": "The threshold is drawn with borrowed pairs: {n} mismatched ones "
+    "in all.",
+    "fixed": "The threshold is fixed, since too few mismatched pairs draw one.",
+    "setting": "The threshold is the one of the settings.",
+}
+
+
+def _drawn_otherwise(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+    """Where a threshold is not drawn by labels or by an agent's own pairs."""
+    sources = {
+        own.threshold.source: own.threshold.n
+        for own in found
+        if own.threshold is not None
+    }
+    for source, n in sources.items():
+        if source in _SOURCES:
+            yield f"  {_SOURCES[source].format(n=n)}"
+
+
+def _judged(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+    """How the stated effects compare, where they decide."""
+    if found[0].kind == "judge":
+        return
+    for own in found:
+        effects = [each.effect for each in own.matches.values() if each.effect]
+        reasons = Counter(each.reason for each in effects)
+        shown = (
+            f"{reasons[reason]} {words}"
+            for reason, words in REASONS.items()
+            if reasons[reason]
+        )
+        if effects:
+            said = f"{own.model} against its authors: {', '.join(shown)}"
+            yield from hanging_lines("  ", one_line(said))
+
+
+REASONS: Mapping[EffectReason, str] = {
+    "same": "same effect",
+    "direction": "other direction",
+    "certainty": "other certainty",
+    "several_directions": "not judged (several directions)",
+    "not_stated": "not judged (none stated)",
+    "unrelated": "not judged (no word in common)",
+}
+"""The reasons of a comparison of effects, in words."""
+
+
+def _opposite(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+    """The reviews that a judge fails whatever the number."""
+    for own in found:
+        reviews = [review for review, match in own.matches.items() if match.is_opposite]
+        if reviews:
+            said = f"{own.model} concludes the opposite: {', '.join(reviews)}"
+            yield from hanging_lines("  ", one_line(said))
+
+
+def _alike(found: Sequence[ConclusionVerdicts]) -> Iterator[str]:
+    """Pairs that pass beside each other, the most alike first."""
+    known = "Judged alike" if found[0].kind == "judge" else "Alike by themselves"
+    pairs: dict[tuple[str, str], float] = {}
+    for own in found:
+        for pair, similarity in own.alike.items():
+            pairs[pair] = max(similarity, pairs.get(pair, similarity))
+    ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+    for (first, second), similarity in islice(ordered, MOST_PAIRS):
+        yield cut(
+            f"  {known}: {one_line(first)} and {one_line(second)} "
+            f"({number(similarity, 3)}).",
+            WIDTH,
+        )
+    if len(ordered) > MOST_PAIRS:
+        yield f"  And {plural(len(ordered) - MOST_PAIRS, 'more pair')}."
+
+
+LINE_CHARS = 240
+TITLE_CHARS = 60
+MOST_LOST = 10
+"""Lost papers of a review that are listed; lost_papers.csv has all."""
+
+
+MOST_REVIEWS = 60
+"""Results that a terminal is told of; summary.txt has all."""
+
+MODEL_WIDTH = 32
+"""Cells of a model's name in a line of numbers; elsewhere it stands whole."""
+
+UNDEFINED = "n/a"
+
+
+def run_text(
+    results: BenchmarkResults,
+    concluded: Sequence[ConclusionVerdicts],
+    findings: Sequence[Finding],
+    most: int | None = None,
+) -> str:
+    """The summary of one scoring.
+
+    Args:
+        results: what was measured.
+        concluded: how conclusions compare, by model.
+        findings: of the scoring.
+        most: so many reviews are told at most; None: all.
+    """
+    every = [
+        (column, review)
+        for column in results.columns.values()
+        for review in column.benchmarks
+    ]
+    lines: list[str] = []
+    for column, review in every[:most]:
+        lines += [*_review(results, column, review), ""]
+    left = len(every) - len(every[:most])
+    if left:
+        lines += [f"{plural(left, 'more result')} in summary.txt", ""]
+    lines += sample_sentences(findings)
+    lines += _table(results)
+    lines += _lost(results)
+    lines += _pairs(results.pairs)
+    lines += verdict_text(concluded)
+    lines += [_finding(own) for own in findings if own.severity != "info"]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _review(
+    results: BenchmarkResults, column: AgentResults, review: str
+) -> Iterator[str]:
+    settings = results.dataset.settings
+    found = column.benchmarks[review]
+    passed = found.passes(settings.target_recall)
+    if len(results.columns) > 1:
+        yield f"Model: {one_line(column.model)}"
+    yield f"Benchmark Result: {'PASSED' if passed else 'FAILED'}"
+    yield f"Cochrane ID: {one_line(review)}"
+    yield f"Ground Truth Papers: {found.truth}"
+    yield f"Agent Included Papers: {found.included_rows}"
+    yield f"Papers Found & Included: {found.found_and_included}"
+    yield f"Papers Not Found: {found.not_found}"
+    yield f"Papers Found but Excluded: {found.found_but_excluded}"
+    yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
+    yield f"Precision: {_percent(found.precision)}"
+    reasons = list(failure_reasons(found, settings))
+    if reasons:
+        yield "Failure Reasons:"
+        yield from (f"  - {reason}" for reason in reasons)
+    lost = column.lost(review)
+    if lost:
+        yield "Lost Papers:"
+        for own in lost[:MOST_LOST]:
+            yield f"  - {_title(own)}  {own.lost_at}"
+            yield f"    {one_line(own.resolution)}"
+        if lost[MOST_LOST:]:
+            yield f"  and {len(lost) - MOST_LOST} more in lost_papers.csv"
+
+
+def _title(own: PaperMatch) -> str:
+    title = one_line(own.paper.title or own.paper.name)
+    return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "..."
+
+
+def _table(results: BenchmarkResults) -> Iterator[str]:
+    """One row a model, over its reviews."""
+    level = f"[{100 * results.dataset.settings.level:g}%]"
+    rows = [
+        [
+            "model",
+            "passed",
+            f"recall {level}",
+            "micro",
+            "precision",
+            "ceiling",
+            "retrieval",
+            "screening",
+        ]
+    ]
+    for model, column in results.columns.items():
+        known = column.by_path()
+        rows.append(
+            [
+                _name(model),
+                f"{known['passed'].value}/{known['passed'].n}",
+                _with_ends(known["macro.recall"]),
+                _short(known["micro.recall"].value),
+                _short(known["macro.precision"].value),
+                _short(known["macro.ceiling"].value),
+                _short(known["macro.retrieval_recall"].value),
+                _short(known["macro.screening_recall"].value),
+            ]
+        )
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(map(padded, row, widths)).rstrip()
+
+
+def _lost(results: BenchmarkResults) -> Iterator[str]:
+    """How each model's studies were matched, how many it lost, and where."""
+    for model, column in results.columns.items():
+        known = column.by_path()
+        counts = {step: known[f"lost.{step}"].value or 0 for step in LOST_AT}
+        total = int(sum(counts.values()))
+        studies = plural(int(known["count.truth"].value or 0), "study", "studies")
+        name = f"{one_line(model)}: " if len(results.columns) > 1 else ""
+        methods = ", ".join(
+            f"{key} {known[f'count.method.{method}'].value}"
+            for key, method in METHODS.items()
+        )
+        where = ", ".join(f"{step} {n}" for step, n in counts.items() if n)
+        lost = f"lost {total}: {where}" if total else "lost none"
+        yield f"{name}{studies}, matched by {methods}; {lost}"
+
+
+def _pairs(pairs: Sequence[AgentPair]) -> Iterator[str]:
+    for own in pairs[:MOST_PAIRS]:
+        found = own.metrics["macro.recall"]
+        value, ends = found.gap.value, found.gap.interval
+        recall = UNDEFINED if value is None else f"{value:+.3f}"
+        shown = (
+            ""
+            if ends.lo is None or ends.hi is None
+            else f" [{ends.lo:+.3f}, {ends.hi:+.3f}]"
+        )
+        yield (
+            f"{_name(own.left)} minus {_name(own.right)}  recall {recall}{shown}  "
+            f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
+            f"{plural(own.reviews, 'review')} ({own.dropped} dropped)  "
+            f"{test_words(found)}"
+        )
+    if pairs[MOST_PAIRS:]:
+        left = plural(len(pairs) - MOST_PAIRS, "more pair")
+        yield f"{left} of models in comparison.csv"
+
+
+def _name(model: str) -> str:
+    """A model where numbers must find room beside it."""
+    return shortened(one_line(model), MODEL_WIDTH)
+
+
+def _finding(finding: Finding) -> str:
+    example = f", such as {finding.example}" if finding.example else ""
+    found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
+    return f"{finding.where}: {finding.message}{found}"
+
+
+def _with_ends(metric: Metric) -> str:
+    if metric.lo is None or metric.hi is None:
+        return _short(metric.value)
+    return f"{_short(metric.value)} [{metric.lo:.3f}, {metric.hi:.3f}]"
+
+
+def _short(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.1%}"

@@ -1,1 +1,0 @@
-"""What a scoring says in the terminal."""

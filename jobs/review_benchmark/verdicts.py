@@ -1,0 +1,460 @@
+"""Compares each agent's conclusions with those of the authors, with metrics of it.
+
+Verdicts are apart from whether a review passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from jobs.metrics import auroc, mean, ratio, wilson
+from jobs.metrics.columns import as_value
+from jobs.review_benchmark.conclusion_similarity import (
+    DEFINITIONS,
+    NULL_QUANTILE,
+    SimilarityThreshold,
+    ThresholdSource,
+    conclusion_similarity,
+    threshold_from_labels,
+    threshold_from_mismatched,
+    truth_similarity,
+)
+from jobs.review_benchmark.data import Agreement, Review
+from jobs.review_benchmark.effects import (
+    NO_EFFECT,
+    EffectComparison,
+    EffectOutcome,
+    StatedEffect,
+    combine_comparisons,
+    compare_effects,
+    stated_effect,
+)
+from jobs.review_benchmark.inputs import ReviewDataset
+from jobs.review_benchmark.rebuilt_reviews import RebuiltReview, ReviewPredictions
+from jobs.review_benchmark.settings import ReviewBenchmarkSettings, VerdictKind
+from runner.scorecard import Metric
+
+PairSimilarities = Mapping[tuple[str, str], float]
+"""Similarities by two reviews."""
+
+_AGREES: Mapping[EffectOutcome, bool | None] = {
+    "passed": True,
+    "failed": False,
+    "not judged": None,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionMatch:
+    """An agent's conclusion of a review beside what its authors concluded."""
+
+    text: str = ""  #: of the first replicate that has one
+    similarity: float | None = None  #: mean over replicates; None: not compared
+    directions: tuple[Agreement, ...] = ()  #: what a judge says, by replicate
+    rationale: str = ""  #: of the judge, the first that there is
+    failure: str = ""  #: why it was not compared
+    agent: StatedEffect = (
+        NO_EFFECT  #: that the conclusion states; of the first replicate
+    )
+    truth: StatedEffect = NO_EFFECT  #: that the authors state
+    effect: EffectComparison | None = (
+        None  #: of the two, over replicates; None: no text
+    )
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether a judge says so; of several replicates, for half of them at least."""
+        return self._is_mostly("opposite")
+
+    @property
+    def judged(self) -> bool | None:
+        """Whether a judge finds the same direction; None where it cannot tell."""
+        if self.is_opposite:
+            return False
+        if self._is_mostly("same"):
+            return True
+        return False if self._is_mostly("different") else None
+
+    def _is_mostly(self, direction: Agreement) -> bool:
+        return 2 * self.directions.count(direction) >= max(len(self.directions), 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConclusionVerdicts:
+    """How an agent's conclusions compare with those of the authors."""
+
+    model: str
+    kind: VerdictKind
+    matches: Mapping[str, ConclusionMatch]  #: by review, ascending
+    mismatched: PairSimilarities
+    """Of the review that the agent concludes about, and that of the authors."""
+    threshold: SimilarityThreshold | None = None
+    alike: PairSimilarities
+    """Reviews whose authors' own conclusions count as the same; under a judge, who is
+    not asked about them, those of which the agent's and the authors' do."""
+
+    @property
+    def compared(self) -> Mapping[str, float]:
+        """The similarities that there are, by review."""
+        return {
+            review: match.similarity
+            for review, match in self.matches.items()
+            if match.similarity is not None
+        }
+
+    def is_alike(self, review: str) -> bool | None:
+        """Whether the similarity reaches the threshold; None without either."""
+        similarity = self.matches[review].similarity
+        if self.threshold is None or similarity is None:
+            return None
+        return self.threshold.admits(similarity)
+
+    def passes(self, review: str) -> bool | None:
+        """Whether a conclusion is that of the authors; None: not judged.
+
+        No similarity passes by itself: a judge must call the direction the same.
+        Otherwise the stated effects must agree, since words and vectors hardly tell a
+        conclusion from its opposite; under `tfidf` and `embedding` the two must be
+        alike as well.
+        """
+        match = self.matches[review]
+        is_alike = self.is_alike(review)
+        if self.kind == "judge":
+            return match.judged if is_alike else is_alike
+        agrees = None if match.effect is None else _AGREES[match.effect.outcome]
+        if self.kind == "direction":
+            return agrees
+        if is_alike is None:
+            return None
+        if not is_alike or agrees is False:
+            return False
+        return agrees
+
+    @property
+    def judged(self) -> Mapping[str, bool]:
+        """The reviews whose conclusion passes or fails."""
+        found = {review: self.passes(review) for review in self.matches}
+        return {review: each for review, each in found.items() if each is not None}
+
+    @property
+    def auroc(self) -> float | None:
+        """How well similarity tells matched from mismatched pairs."""
+        matched, mismatched = self.compared.values(), self.mismatched.values()
+        labels = [1] * len(matched) + [0] * len(mismatched)
+        return auroc(labels, [*matched, *mismatched]) if labels else None
+
+
+def judge_conclusions(
+    dataset: ReviewDataset, sheet: ReviewPredictions
+) -> tuple[ConclusionVerdicts, ...]:
+    """The verdicts of each agent; none where nobody asked, or nobody concludes.
+
+    Labels of all agents together draw one threshold. Without them each agent has its
+    own, from its own mismatched pairs: one that always says much the same is alike to
+    everything.
+    """
+    said = any(own.text for each in sheet.rebuilt for own in each.conclusions)
+    is_asked = dataset.settings.verdict is not None or not sheet.imported
+    if dataset.verdict == "off" or not (said or is_asked):
+        return ()
+    truths = [review for review in sheet.reviews if review.conclusion]
+    found = [
+        _compared(
+            dataset,
+            model,
+            [own for own in sheet.rebuilt if own.model == model],
+            truths,
+            sheet,
+        )
+        for model in sheet.models
+    ]
+    among = _truth_pairs(dataset.verdict, truths, sheet)
+    shared = _threshold_from_settings(dataset.settings) or _labelled(dataset, found)
+    return tuple(
+        _with_threshold(own, shared or _from_pairs(own, found, among), among)
+        for own in found
+    )
+
+
+def _threshold_from_settings(
+    settings: ReviewBenchmarkSettings,
+) -> SimilarityThreshold | None:
+    """The threshold that the settings give."""
+    value = settings.verdict_threshold
+    return (
+        None
+        if value is None
+        else SimilarityThreshold(value=value, source="setting", n=0)
+    )
+
+
+def _from_pairs(
+    own: ConclusionVerdicts,
+    every: Sequence[ConclusionVerdicts],
+    among: PairSimilarities | None,
+) -> SimilarityThreshold | None:
+    """The threshold of mismatched pairs.
+
+    An agent with too few borrows those of the other agents, and pairs of the authors'
+    own conclusions. None where nothing is compared.
+    """
+    if not own.compared:
+        return None
+    others = [
+        similarity
+        for other in every
+        if other is not own
+        for similarity in other.mismatched.values()
+    ]
+    between = () if among is None else among.values()
+    return threshold_from_mismatched(
+        [*own.mismatched.values()], own.kind, borrowed=[*others, *between]
+    )
+
+
+def _compared(
+    dataset: ReviewDataset,
+    model: str,
+    rebuilt: Sequence[RebuiltReview],
+    truths: Sequence[Review],
+    sheet: ReviewPredictions,
+) -> ConclusionVerdicts:
+    """Similarities of an agent's conclusions, before there is a threshold."""
+    said = [
+        (own.review, concluded)
+        for own in rebuilt
+        for concluded in own.conclusions
+        if concluded.text
+    ]
+    kind = dataset.verdict
+    matrix = conclusion_similarity(kind, [own for _, own in said], truths, sheet)
+    values: dict[tuple[str, str], list[float | None]] = {}
+    for (review, _), row in zip(said, matrix, strict=True):
+        for truth, similarity in zip(truths, row, strict=True):
+            values.setdefault((review, truth.id), []).append(as_value(similarity))
+    means = {pair: mean(each) for pair, each in values.items()}
+    known = {
+        truth.id: stated_effect(truth.conclusion, truth.direction, truth.certainty)
+        for truth in truths
+    }
+    return ConclusionVerdicts(
+        model=model,
+        kind=kind,
+        matches={
+            own.review: _match(
+                own,
+                means.get((own.review, own.review)),
+                known.get(own.review),
+                dataset,
+            )
+            for own in rebuilt
+        },
+        mismatched={
+            pair: similarity
+            for pair, similarity in means.items()
+            if pair[0] != pair[1] and similarity is not None
+        },
+        alike={},
+    )
+
+
+def _match(
+    own: RebuiltReview,
+    similarity: float | None,
+    truth: StatedEffect | None,
+    dataset: ReviewDataset,
+) -> ConclusionMatch:
+    """A conclusion beside that of the authors, of whom *truth* is the effect."""
+    within = dataset.settings.certainty_within
+    failures = (each.failure for each in own.conclusions if each.failure)
+    why = next(failures, "not_compared")
+    if truth is None:
+        why = "no_truth_conclusion"
+    agent = [
+        stated_effect(each.text, each.direction, each.certainty)
+        for each in own.conclusions
+        if each.text
+    ]
+    effects = (
+        []
+        if truth is None
+        else [compare_effects(each, truth, within) for each in agent]
+    )
+    judged = [
+        each.judged[own.review] for each in own.conclusions if own.review in each.judged
+    ]
+    return ConclusionMatch(
+        text=own.conclusion,
+        similarity=similarity,
+        directions=tuple(each.direction for each in judged),
+        rationale=next((each.rationale for each in judged if each.rationale), ""),
+        failure=why if similarity is None else "",
+        agent=agent[0] if agent else NO_EFFECT,
+        truth=truth or NO_EFFECT,
+        effect=combine_comparisons(effects) if effects else None,
+    )
+
+
+def _labelled(
+    dataset: ReviewDataset, found: Sequence[ConclusionVerdicts]
+) -> SimilarityThreshold | None:
+    """The threshold that labels draw, of all agents that have conclusions."""
+    compared = {own.model: own.compared for own in found}
+    pairs = [
+        (compared[label.model][label.review], label.similar)
+        for label in dataset.labels
+        if label.review in compared.get(label.model, {})
+    ]
+    return threshold_from_labels(
+        [each for each, _ in pairs], [each for _, each in pairs]
+    )
+
+
+def _with_threshold(
+    own: ConclusionVerdicts,
+    threshold: SimilarityThreshold | None,
+    among: PairSimilarities | None,
+) -> ConclusionVerdicts:
+    """Verdicts by a threshold; a line at nothing in common calls no reviews alike."""
+    pairs = own.mismatched if among is None else among
+    alike = {
+        pair: similarity
+        for pair, similarity in pairs.items()
+        if threshold and threshold.value > 0 and threshold.admits(similarity)
+    }
+    return replace(own, threshold=threshold, alike=alike)
+
+
+def _truth_pairs(
+    kind: VerdictKind, truths: Sequence[Review], sheet: ReviewPredictions
+) -> PairSimilarities | None:
+    """How alike each two reviews are by themselves; None where a judge would say."""
+    if kind == "judge":
+        return None
+    matrix = truth_similarity(kind, truths, sheet).tolist()
+    return {
+        (truths[first].id, truths[second].id): matrix[first][second]
+        for first, second in combinations(range(len(truths)), 2)
+    }
+
+
+_PASSED: Mapping[VerdictKind, str] = {
+    "direction": "stated direction of effect as the authors', certainty within "
+    "{within} level(s)",
+    "tfidf": "similarity above the threshold, and direction and certainty as under "
+    "direction",
+    "embedding": "similarity above the threshold, and direction and certainty as under "
+    "direction",
+    "judge": "similarity above the threshold, and the judge calls the direction same",
+}
+"""The condition of a verdict, by the way in which conclusions are compared."""
+
+
+def verdict_metrics(
+    found: ConclusionVerdicts, settings: ReviewBenchmarkSettings
+) -> Iterator[Metric]:
+    """The metrics of one agent's verdicts."""
+    similarity = DEFINITIONS[found.kind]
+    compared, mismatched = found.compared, found.mismatched
+    yield Metric(
+        path="verdict.similarity",
+        value=mean(compared.values()),
+        n=len(found.matches),
+        n_defined=len(compared),
+        definition=f"mean over reviews of {similarity}",
+    )
+    yield Metric(
+        path="verdict.null",
+        value=mean(mismatched.values()),
+        n=len(mismatched),
+        definition=f"mean over mismatched pairs of {similarity}",
+    )
+    yield Metric(
+        path="verdict.auroc",
+        value=found.auroc,
+        n=len(compared) + len(mismatched),
+        definition="auroc@1(matched against mismatched pairs)",
+    )
+    yield from _threshold(found)
+    yield from _passed(found, settings)
+    if found.kind == "judge":
+        yield Metric(
+            path="verdict.opposite",
+            value=sum(match.is_opposite for match in found.matches.values()),
+            n=len(compared),
+            definition="count@1(reviews whose direction the judge calls opposite)",
+        )
+    yield Metric(
+        path="verdict.alike",
+        value=None if found.threshold is None else len(found.alike),
+        n=len(found.matches),
+        definition="count@1(pairs of other reviews that a threshold above 0 admits)",
+    )
+
+
+def _threshold(found: ConclusionVerdicts) -> Iterator[Metric]:
+    drawn = found.threshold
+    source = "mismatched pairs" if drawn is None else drawn.source
+    yield Metric(
+        path="verdict.threshold",
+        value=None if drawn is None else drawn.value,
+        n=len(found.mismatched) if drawn is None else drawn.n,
+        definition=_SOURCES[source],
+        meaning="similarity from which two conclusions count as alike",
+    )
+    alike = [found.is_alike(review) for review in found.compared]
+    yield Metric(
+        path="verdict.above",
+        value=None if drawn is None else alike.count(True),
+        n=len(alike),
+        definition="count@1(conclusions whose similarity the threshold admits)",
+        meaning="conclusions that are alike by similarity, whatever they state",
+    )
+    if drawn is not None and source == "labels":
+        yield Metric(
+            path="verdict.label_accuracy",
+            value=drawn.accuracy,
+            n=drawn.n,
+            definition="accuracy@1(leave-one-out; the threshold of the other labels)",
+        )
+
+
+_SOURCES: Mapping[ThresholdSource, str] = {
+    "labels": "youden@1(highest J over labels; ties to the higher threshold)",
+    "mismatched pairs": f"quantile@1({NULL_QUANTILE:g} of mismatched pairs, linear)",
+    "borrowed pairs": f"quantile@1({NULL_QUANTILE:g} of mismatched pairs, linear; with "
+    "those of other agents and of the authors among themselves)",
+    "fixed": "fixed@1(a value of siftlog's; too few mismatched pairs)",
+    "setting": "setting@1(verdict_threshold)",
+}
+
+
+def _passed(
+    found: ConclusionVerdicts, settings: ReviewBenchmarkSettings
+) -> Iterator[Metric]:
+    judged = [*found.judged.values()]
+    passed = judged.count(True) if judged else None
+    ends = wilson(passed or 0, len(judged), settings.level)
+    condition = _PASSED[found.kind].format(within=settings.certainty_within)
+    yield Metric(
+        path="verdict.judged",
+        value=len(judged),
+        n=len(found.matches),
+        definition="count@1(conclusions that pass or fail; the others are not judged)",
+    )
+    yield Metric(
+        path="verdict.passed",
+        value=passed,
+        n=len(judged),
+        definition=f"passed@2({condition})",
+    )
+    yield Metric(
+        path="verdict.passed_rate",
+        value=None if passed is None else ratio(passed, len(judged)),
+        n=len(judged),
+        lo=ends.lo,
+        hi=ends.hi,
+        definition=f"passed_rate@2(passed / judged; Wilson, level={settings.level})",
+    )

@@ -1,1 +1,0 @@
-"""Whether an agent concludes what a review's authors concluded."""

@@ -1,1 +1,0 @@
-"""What is asked of a model: criteria, prompts, requests, and the plan of them."""

@@ -1,0 +1,114 @@
+"""Answers offline as `baseline/lexical`, from the words of the request alone.
+
+It is the floor of every experiment and the first run without key or network. It sees
+the prompt only, costs nothing, and always gives the same answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from jobs.chat import read_blocks
+from jobs.lexical import content_words
+from jobs.screening.input_tables import PICO
+from jobs.screening.prompts import OBJECTIVES, SELECTION
+from runner.messages import ChatRequest
+
+INCLUDE_FROM, EXCLUDE_BELOW = 0.5, 0.35
+OVERLAP, DESIGN = 0.8, 0.2
+"""What the two parts weigh."""
+
+_RANDOM = re.compile(r"\brandom", re.IGNORECASE)
+_DESIGN = re.compile(r"\b(?:random|placebo|trial)", re.IGNORECASE)
+_LINE = re.compile(r"([A-Z][^:\n]*): (.*)")
+_ASKED = ("Question", OBJECTIVES, "Population", "Intervention")
+
+
+def baseline(request: ChatRequest) -> str:
+    """The reply to a prompt."""
+    asked = "".join(each.text for each in request.messages if each.role == "user")
+    found = dict(read_blocks(asked))
+    review = list(_lines(found.get("review", "")))
+    paper = found.get("paper")
+    answer = _criteria(review) if paper is None else _screened(review, paper)
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _criteria(review: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    told = dict(review)
+    return {
+        "question": told.get(OBJECTIVES, told.get("Title", "")),
+        "pico": dict.fromkeys(PICO, ""),
+        "inclusion": [told[SELECTION]] if SELECTION in told else [],
+        "exclusion": [],
+    }
+
+
+def _screened(review: list[tuple[str, str]], paper: str) -> dict[str, Any]:
+    told = dict(review)
+    words = set(content_words(_read(paper)))
+    asked = set(content_words(" ".join(told.get(label, "") for label in _ASKED)))
+    overlap = _share(asked or set(content_words(told.get("Title", ""))), words)
+    if is_title_alone(paper):
+        design, p = True, round(overlap, 2)
+    else:
+        criteria = " ".join(text for label, text in review if label != "Title")
+        design = not _RANDOM.search(criteria) or bool(_DESIGN.search(paper))
+        p = round(OVERLAP * overlap + DESIGN * design, 2)
+    decision = _decision(p)
+    return {
+        "criteria": None,
+        "reason": f"{round(100 * overlap)}% of the review's words occur.",
+        "reason_code": "meets_criteria"
+        if decision == "include"
+        else _reason(told, words, has_design=design),
+        "decision": decision,
+        "p_include": p,
+    }
+
+
+def _decision(p: float) -> str:
+    if p >= INCLUDE_FROM:
+        return "include"
+    return "exclude" if p < EXCLUDE_BELOW else "unclear"
+
+
+def _reason(told: Mapping[str, str], words: set[str], *, has_design: bool) -> str:
+    """The design, else the list of which less occurs; the first of two alike."""
+    if not has_design:
+        return "study_design"
+    shares = {
+        label.lower(): _share(set(content_words(told[label])), words)
+        for label in ("Population", "Intervention")
+        if label in told
+    }
+    return min(shares, key=shares.__getitem__) if shares else "other"
+
+
+def is_title_alone(paper: str) -> bool:
+    """Whether a paper is shown by its title."""
+    return not {"Abstract", "Full text"} & {label for label, _ in _lines(paper)}
+
+
+def _read(paper: str) -> str:
+    """The paper without the labels of its fields, its id and its year."""
+    kept = [
+        match[2] if (match := _LINE.fullmatch(line)) else line
+        for line in paper.split("\n")
+        if not line.startswith(("Id: ", "Year: "))
+    ]
+    return " ".join(kept)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.split("\n"):
+        found = _LINE.fullmatch(line)
+        if found:
+            yield found[1], found[2]
+
+
+def _share(asked: set[str], words: set[str]) -> float:
+    return len(asked & words) / len(asked) if asked else 0.0

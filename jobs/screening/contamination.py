@@ -1,0 +1,116 @@
+"""Bounds how many near misses may be eligible after all, where exclusions are known.
+
+A near miss is unjudged: a review that does not include it may never have seen it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from jobs.metrics.columns import mean, ratio
+from jobs.screening.data import Corpus, Exclusion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contamination:
+    """The candidates of one review, or of all, by what is known of them."""
+
+    confirmed: int = 0  #: the review excluded it
+    pending: int = 0  #: awaiting assessment, or ongoing
+    duplicate_suspect: int = 0  #: title or study of an included paper
+    unverified: int = 0
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return self.confirmed + self.pending + self.duplicate_suspect + self.unverified
+
+    @property
+    def share_confirmed(self) -> float | None:
+        """The share that is known to be ineligible."""
+        return ratio(self.confirmed, self.n)
+
+    @property
+    def lower(self) -> float | None:
+        """The least share that may be eligible."""
+        return ratio(self.pending + self.duplicate_suspect, self.n)
+
+    @property
+    def upper(self) -> float | None:
+        """The largest share that may be eligible."""
+        return None if not self.n else 1 - self.confirmed / self.n
+
+
+def contamination(
+    corpus: Corpus,
+    candidates: Iterable[str],
+    included: Iterable[str],
+    known: Mapping[str, Exclusion],
+    study: Mapping[str, str],
+) -> Contamination:
+    """The candidates of one review; the first part that fits a paper has it.
+
+    Args:
+        corpus: titles.
+        candidates: papers.
+        included: papers that the review includes.
+        known: what the review has excluded or not decided, by paper.
+        study: the study that a paper belongs to, where any review says so.
+    """
+    own = list(included)
+    titles = {_normal(corpus.text(paper).title) for paper in own} - {""}
+    studies = {study[paper] for paper in own if paper in study}
+    counts: Counter[str] = Counter()
+    for paper in candidates:
+        found = known.get(paper)
+        if found is not None:
+            part = "confirmed" if found.status == "excluded" else "pending"
+        elif _normal(corpus.text(paper).title) in titles or study.get(paper) in studies:
+            part = "duplicate_suspect"
+        else:
+            part = "unverified"
+        counts[part] += 1
+    return Contamination(**counts)
+
+
+def together(each: Iterable[Contamination]) -> Contamination:
+    """The candidates of several reviews as one."""
+    all_ = list(each)
+    return Contamination(
+        confirmed=sum(one.confirmed for one in all_),
+        pending=sum(one.pending for one in all_),
+        duplicate_suspect=sum(one.duplicate_suspect for one in all_),
+        unverified=sum(one.unverified for one in all_),
+    )
+
+
+def macro_confirmed(each: Iterable[Contamination]) -> float | None:
+    """The mean of the reviews' confirmed shares."""
+    return mean(one.share_confirmed for one in each)
+
+
+NOT_IDENTIFIED = "not identified"
+"""Why there is no implied share."""
+
+
+def implied(
+    fpr_near: float | None, fpr_true: float | None, tpr: float | None
+) -> float | None:
+    """The share of near misses that a model's error rates imply to be eligible.
+
+    (FPR_near - FPR_true) / (TPR - FPR_true), which takes the model to treat eligible
+    near misses like included papers and the others like true exclusions: an estimate
+    laden with assumptions, and to be labelled so. None where it is `NOT_IDENTIFIED`:
+    outside [0, 1], or a model that includes no more of the included.
+    """
+    if fpr_near is None or fpr_true is None or tpr is None or tpr <= fpr_true:
+        return None
+    share = (fpr_near - fpr_true) / (tpr - fpr_true)
+    return share if 0.0 <= share <= 1.0 else None
+
+
+def _normal(title: str) -> str:
+    """A title without case, punctuation and spacing."""
+    return "".join(sign for sign in title.casefold() if sign.isalnum())

@@ -1,0 +1,277 @@
+"""Defines reviews, papers, exclusions and the validation set drawn from them.
+
+A `Corpus` holds what is known before any draw: reviews, papers, who cites whom, known
+exclusions. A `ValidationSet` is what `prepare` writes, `run` reads and scoring uses:
+each review's included papers and its negatives. It holds its texts, so a set is whole
+without the tables it was drawn from. A `ScreeningJudgement` is what one reply says of
+one record. Ids are text everywhere: leading zeros count, and order is that of text.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from runner.errors import DatasetError
+from runner.scorecard import Finding
+
+Decision: TypeAlias = Literal["include", "exclude", "unclear"]
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+
+ReasonCode: TypeAlias = Literal[
+    "meets_criteria",
+    "population",
+    "intervention",
+    "comparator",
+    "outcome",
+    "study_design",
+    "duplicate",
+    "ongoing",
+    "language",
+    "date",
+    "insufficient_information",
+    "other",
+]
+REASON_CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningJudgement:
+    """A parsed reply."""
+
+    decision: Decision
+    p_include: float | None = None  #: 0..1; None: none that can be used
+    reason_code: str = "other"
+    reason: str = ""
+    rule: str = "json"  #: the parsing rule that fired
+    noticed: tuple[str, ...] = ()
+    """`bad_confidence`, `inconsistent`, `bad_reason_code`: counted, never hidden."""
+
+
+Ids: TypeAlias = tuple[str, ...]
+Places: TypeAlias = npt.NDArray[np.int64]
+Status: TypeAlias = Literal["excluded", "awaiting", "ongoing"]
+
+
+def place_in(ids: Ids, wanted: str) -> int | None:
+    """The place of an id among ascending ones; None where it is not among them."""
+    place = bisect_left(ids, wanted)
+    return place if ids[place : place + 1] == (wanted,) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArticleText:
+    """What can be read of a review or a paper."""
+
+    title: str = ""
+    abstract: str = ""  #: blank: missing
+    year: int | None = None
+
+    @property
+    def has_abstract(self) -> bool:
+        """Whether there is an abstract; blanks are none."""
+        return bool(self.abstract.strip())
+
+
+_NO_TEXT = ArticleText()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """A paper that a review has looked at and not included, or not yet."""
+
+    review: str
+    paper: str
+    status: Status = "excluded"
+    reason: str = ""
+    reason_code: str = ""  #: as the file says; empty: coded from the reason
+    study: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """What a review asks for; what a model is told."""
+
+    question: str = ""
+    pico: Mapping[str, str] = field(default_factory=dict)
+    inclusion: Ids = ()
+    exclusion: Ids = ()
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Further criteria by heading."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked for."""
+        return not (
+            self.question
+            or self.pico
+            or self.inclusion
+            or self.exclusion
+            or self.headings
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citations:
+    """Who cites whom: each edge once, as places in two sorted lists of ids."""
+
+    reviews: Ids  #: that cite anything, ascending as text
+    papers: Ids  #: that are cited, ascending as text
+    review: Places  #: (E,) place in reviews, ascending
+    paper: Places  #: (E,) place in papers, ascending within a review
+    rows: int  #: rows with both ids, duplicates counted
+
+    def has(self, review: str, paper: str) -> bool:
+        """Whether a review cites a paper."""
+        row, column = place_in(self.reviews, review), place_in(self.papers, paper)
+        if row is None or column is None:
+            return False
+        begin, end = np.searchsorted(self.review, (row, row + 1))
+        own = self.paper[begin:end]
+        at = int(np.searchsorted(own, column))
+        return at < len(own) and int(own[at]) == column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """All inputs of `prepare` and `explain`, validated."""
+
+    reviews: Mapping[str, ArticleText]  #: rows of the review table, by id
+    papers: Mapping[str, ArticleText]
+    """Rows of the paper table, by id; they alone say who has an abstract."""
+    further: Mapping[str, ArticleText] = field(default_factory=dict)
+    """Texts that the list of exclusions brings, by paper."""
+    citations: Citations
+    exclusions: tuple[Exclusion, ...] = ()  #: one a review and paper, ascending
+    criteria: Mapping[str, Criteria] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Counts of the input: `reviews_without_citations`, `exclusions`, ..."""
+
+    def excluded_by(self) -> dict[str, dict[str, Exclusion]]:
+        """What each review has excluded or not decided, by paper."""
+        found: dict[str, dict[str, Exclusion]] = {}
+        for each in self.exclusions:
+            found.setdefault(each.review, {})[each.paper] = each
+        return found
+
+    def text(self, paper: str) -> ArticleText:
+        """A paper's text: the table's, and where that has no abstract the other."""
+        own = self.papers.get(paper, _NO_TEXT)
+        return own if own.has_abstract else self.further.get(paper, own)
+
+
+def true_exclusions(
+    corpus: Corpus, cited: Iterable[str], known: Mapping[str, Exclusion]
+) -> list[str]:
+    """Papers that a review looked at and excluded, with an abstract, ascending.
+
+    Args:
+        corpus: texts.
+        cited: what the review cites: it stays included whatever else is said.
+        known: what the review has excluded or not decided, by paper.
+    """
+    taken = set(cited)
+    return [
+        paper
+        for paper, found in sorted(known.items())
+        if found.status == "excluded"
+        and paper not in taken
+        and corpus.text(paper).has_abstract
+    ]
+
+
+RecordKind: TypeAlias = Literal[
+    "included", "near-miss", "random", "true-excluded", "unspecified"
+]
+KINDS: tuple[RecordKind, ...] = (
+    "included",
+    "near-miss",
+    "random",
+    "true-excluded",
+    "unspecified",
+)
+"""In the order of a set's rows; `unspecified` are negatives of an import alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningRecord:
+    """A paper that is to be screened for a review."""
+
+    review: str
+    paper: str
+    kind: RecordKind
+    also_near_miss: bool = False  #: of a true exclusion
+    reason: str = ""  #: why the review excluded it, as written
+    reason_code: str = ""
+    n_links: int = 0  #: related reviews that contain it
+    n_shared: int = 0  #: largest overlap of those reviews with this one
+    similarity: float | None = None  #: to the review's included papers
+
+    @property
+    def label(self) -> int:
+        """1: the review includes it."""
+        return int(self.kind == "included")
+
+    @property
+    def key(self) -> str:
+        """The item key of its tasks."""
+        return record_key(self.review, self.paper)
+
+
+def record_key(review: str, paper: str) -> str:
+    """The item key of a record; neither id holds a colon (reading refuses it)."""
+    return f"{review}:{paper}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReview:
+    """A review of the set: what a model may be told of it."""
+
+    id: str
+    text: ArticleText
+    criteria: Criteria | None = None  #: from the criteria file; None: it has none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationSet:
+    """Records in set order: by review, kind, paper."""
+
+    reviews: tuple[SetReview, ...]  #: ascending as text
+    records: tuple[ScreeningRecord, ...]
+    papers: Mapping[str, ArticleText] = field(default_factory=dict)  #: texts by id
+    pools: Mapping[str, int] = field(default_factory=dict)
+    """How many papers each kind could be drawn from, over all reviews."""
+    near_misses: Mapping[str, float | None] = field(default_factory=dict)
+    """The candidates of all reviews in figures, by name, as in summary.json."""
+    candidates: Mapping[str, int] = field(default_factory=dict)
+    """Reviews by how many candidates they have."""
+    contamination: Mapping[str, float | None] = field(default_factory=dict)
+    """Shares and bounds of the candidates, where exclusions are known."""
+    drift: Mapping[str, float | None] = field(default_factory=dict)
+    """Macro figures of topic drift by name, as in summary.json."""
+    findings: tuple[Finding, ...] = ()
+
+
+def review_place(review: str, reviews: Ids) -> int:
+    """The place of a review among those that cite anything.
+
+    Args:
+        review: its id.
+        reviews: ids, ascending.
+
+    Raises:
+        DatasetError: there is none of that id; names the nearest.
+    """
+    place = place_in(reviews, review)
+    if place is not None:
+        return place
+    near = difflib.get_close_matches(review, reviews, cutoff=0.0)
+    hint = f"the nearest are {', '.join(near)}" if near else "there are no reviews"
+    raise DatasetError(f"No review {review!r} cites any paper; {hint}.")

@@ -1,1 +1,0 @@
-"""How hard a set is: how topical its negatives are, and how doubtful."""

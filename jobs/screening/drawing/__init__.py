@@ -1,1 +1,0 @@
-"""Which papers of which kind a review is screened with."""

@@ -1,0 +1,337 @@
+"""Explains records and reviews of a run, a page each: `siftlog explain RUN ITEM...`.
+
+The page of a record shows the paper, what the prompts said of the review, the reply of
+each stage and the outcome. The page of a review lists what each model missed and what
+it wrongly included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from jobs.metrics.columns import Bools
+from jobs.screening.data import (
+    ArticleText,
+    ScreeningJudgement,
+    ScreeningRecord,
+    record_key,
+)
+from jobs.screening.decisions import OUTCOMES, UNDECIDED, DecisionView, screened_records
+from jobs.screening.explain_selection import (
+    ExplainedScreening,
+    SelectedRecord,
+    description_lines,
+    select,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.negatives import UNTITLED
+from jobs.screening.parsing import parse_criteria, parse_screen
+from jobs.screening.ranking import RankedReview
+from jobs.text import (
+    NONE,
+    WIDTH,
+    TextColumn,
+    cut,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    quoted_lines,
+    text_table,
+)
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+
+
+def reply_lines(answers: Iterable[Answer], *, imported: bool) -> Iterator[str]:
+    """Each answer: its task, the reply itself, and what was read from it.
+
+    Args:
+        answers: in the order of the log.
+        imported: they were made elsewhere, so that there are no words to quote.
+    """
+    for answer in answers:
+        task = answer.task
+        yield f"  {task.stage:<10} replicate {task.replicate}, task {task.number:,}"
+        if answer.chat is not None and not imported:
+            yield from quoted_lines(answer.chat.text)
+            if answer.chat.finish_reason != "stop":
+                yield f"    ended    {one_line(answer.chat.finish_reason)}"
+        for label, line in _reading(answer, imported=imported):
+            yield from hanging_lines(f"    {label:<8} ", line)
+
+
+def _reading(answer: Answer, *, imported: bool) -> Iterator[tuple[str, str]]:
+    """What was read, by which rule, and what was off; or why there is nothing."""
+    if answer.skip is not None:
+        yield "skipped", one_line(answer.skip)
+    elif answer.error is not None:
+        yield "error", one_line(answer.error)
+    elif answer.chat is None:
+        yield "open", "not answered yet"
+    else:
+        is_criteria = answer.task.stage == "criteria"
+        match (parse_criteria if is_criteria else parse_screen)(answer.chat):
+            case ParseFailure(reason=reason):
+                yield "failed", f"could not be read: {reason}"
+            case ScreeningJudgement() as said:
+                p = number(said.p_include, 2)
+                yield "read", f"{said.decision}, p {p}, {said.reason_code}"
+                yield "rule", said.rule
+                if said.noticed:
+                    yield "noticed", ", ".join(said.noticed)
+                if said.reason and imported:
+                    yield "reason", one_line(said.reason)
+            case _:
+                yield "read", "criteria, as told above"
+
+
+NO_ABSTRACT = "(no abstract)"
+
+CALLS = ("exclude", "include")
+"""By the number of a call."""
+
+
+def record_lines(
+    run: ExplainedScreening, chosen: SelectedRecord, at: int
+) -> Iterator[str]:
+    """The page of one record.
+
+    Args:
+        run: that it is explained from.
+        chosen: whose page.
+        at: its place among all records.
+    """
+    records = run.records
+    paper = records.papers[at]
+    key = record_key(chosen.review, paper)
+    text = run.paper(paper)
+    answers = tuple(run.about_item(key))
+    year = "" if text.year is None else f" ({text.year})"
+    yield cut(one_line(key), WIDTH)
+    title = one_line(run.review_title(chosen.review)) or UNTITLED
+    yield from hanging_lines("review     ", title)
+    yield from abstract_lines(run.review(chosen.review))
+    yield from hanging_lines("paper      ", (one_line(text.title) or UNTITLED) + year)
+    yield from abstract_lines(text)
+    yield from hanging_lines("truth      ", _truth(run, key, at))
+    yield from description_lines(run, chosen.review, answers)
+    for model, view in run.views.items():
+        yield ""
+        yield cut(one_line(model), WIDTH)
+        yield f"  {'decision':<10} {_decision(view, at)}"
+        for own in run.replicates(model):
+            name = f"replicate {own.decisions.replicate}"
+            yield f"  {name:<12} {_decision(own, at)}"
+        yield f"  {'rank':<10} {_rank(run, view, chosen.review, at)}"
+        stated = run.about_item(chosen.review)
+        own_answers = (a for a in (*stated, *answers) if a.task.model == model)
+        yield from reply_lines(own_answers, imported=run.answers.imported)
+
+
+def abstract_lines(text: ArticleText) -> Iterator[str]:
+    """The whole abstract of a review or paper, so that the two can be compared."""
+    yield from hanging_lines(
+        "abstract   ", one_line(text.abstract).strip() or NO_ABSTRACT
+    )
+
+
+def _truth(run: ExplainedScreening, key: str, at: int) -> str:
+    """What the review made of the paper, as far as anybody knows."""
+    record = run.dataset.find(key)
+    kind = run.records.kinds[run.records.kind[at]]
+    if kind == "included":
+        said = "included"
+    elif kind == "near-miss":
+        said = f"near miss, unjudged{_relations(record)}"
+    elif kind == "true-excluded":
+        said = f"excluded by the review{_why(record)}"
+    elif kind == "random":
+        said = "random: neither the review nor a related one includes it"
+    else:
+        said = "not included; the import says no more"
+    if record is not None and record.similarity is not None:
+        said += f"; topic similarity {record.similarity:.3f}"
+    return said
+
+
+def _relations(record: ScreeningRecord | None) -> str:
+    if record is None:
+        return ""
+    return (
+        f": included by {plural(record.n_links, 'related review')}, which share up to "
+        f"{plural(record.n_shared, 'paper')} with this one"
+    )
+
+
+def _why(record: ScreeningRecord | None) -> str:
+    if record is None:
+        return ""
+    near = ", also a near miss" if record.also_near_miss else ""
+    code = f", {record.reason_code}" if record.reason_code else ""
+    reason = f': "{one_line(record.reason)}"' if record.reason else ""
+    return f"{code}{near}{reason}"
+
+
+def _decision(view: DecisionView, at: int) -> str:
+    """What it comes to, by which stage, and whether that is right."""
+    own, call = view.decisions, int(view.call[at])
+    said = OUTCOMES[view.outcome[at]]
+    if view.outcome[at] != own.outcome[at]:
+        said += f" by the threshold, read as {OUTCOMES[own.outcome[at]]}"
+    p = None if np.isnan(own.p[at]) else float(own.p[at])
+    stage = f", {own.stages[own.stage[at]]}" if own.stage[at] >= 0 else ""
+    code = own.reason_code[at] if own.reason_code else ""
+    why = f", {code}" if code else ""
+    if call == UNDECIDED:
+        return f"{said}, p {number(p, 2)}{stage}{why}: undecided"
+    counts = "" if said.startswith(CALLS[call]) else f", counted as {CALLS[call]}"
+    worth = "right" if call == view.records.label[at] else "wrong"
+    return f"{said}, p {number(p, 2)}{stage}{why}{counts}: {worth}"
+
+
+def _rank(run: ExplainedScreening, view: DecisionView, review: str, at: int) -> str:
+    """Its place when a person reads in the model's order."""
+    own = run.ranked(view, review)
+    rank = int(np.flatnonzero(own.rows == at)[0]) + 1
+    found = int(own.label[:rank].sum())
+    stand_in = f", by {view.score[at]:g}: it has no p" if view.imputed[at] else ""
+    return (
+        f"{rank:,} of {len(own.rows):,}{stand_in}; {found:,} of "
+        f"{int(own.label.sum()):,} included papers found by there"
+    )
+
+
+LISTED = 20
+"""Records of a table; the files of a scoring hold all."""
+
+
+def review_lines(run: ExplainedScreening, review: str) -> Iterator[str]:
+    """The page of one review."""
+    records = run.records
+    place = records.reviews.index(review)
+    mine = np.flatnonzero(records.review == place).tolist()
+    kinds = [records.kinds[at] for at in records.kind[mine].tolist()]
+    shown = ", ".join(
+        f"{kinds.count(kind):,} {kind}" for kind in records.kinds if kind in kinds
+    )
+    yield cut(one_line(review), WIDTH)
+    title = one_line(run.review_title(review)) or UNTITLED
+    yield from hanging_lines("review     ", title)
+    yield from hanging_lines("records    ", f"{len(mine):,}: {shown}")
+    yield from description_lines(run, review, _of_records(run, review, mine))
+    for model, view in run.views.items():
+        yield ""
+        yield cut(one_line(model), WIDTH)
+        yield from _of_model(run, view, run.ranked(view, review))
+    yield ""
+    if "near-miss" in kinds:
+        yield "Near misses are unjudged: a model that includes one may be right."
+    first = record_key(review, records.papers[mine[0]])
+    yield cut(f"Name a record for its whole course, such as {one_line(first)}.", WIDTH)
+
+
+def _of_records(
+    run: ExplainedScreening, review: str, mine: Sequence[int]
+) -> Iterator[Answer]:
+    """The answers about the records of a review."""
+    keys = {record_key(review, run.records.papers[at]) for at in mine}
+    for family in run.answers.families():
+        yield from (answer for answer in family if answer.task.key in keys)
+
+
+def _of_model(
+    run: ExplainedScreening, view: DecisionView, own: RankedReview
+) -> Iterator[str]:
+    outcomes = [OUTCOMES[outcome] for outcome in view.outcome[own.rows].tolist()]
+    counts = [f"{outcomes.count(name):,} {name}" for name in OUTCOMES]
+    said = ", ".join(count for count in counts if not count.startswith("0 "))
+    yield from hanging_lines("  decisions  ", said)
+    calls = view.call[own.rows]
+    positives = plural(int(own.label.sum()), "included paper")
+    # what ranks lowest was excluded most surely
+    missed = _places(own.label & (calls == 0))[::-1]
+    yield f"  missed     {len(missed):,} of {positives}{_order(missed)}"
+    yield from _table(run, view, own, missed)
+    negatives = plural(int((~own.label).sum()), "negative")
+    wrong = _places(~own.label & (calls == 1))
+    yield f"  included   wrongly {len(wrong):,} of {negatives}{_order(wrong)}"
+    yield from _table(run, view, own, wrong)
+
+
+def _places(chosen: Bools) -> list[int]:
+    """Where a ranked review has something, from 0."""
+    found: list[int] = np.flatnonzero(chosen).tolist()
+    return found
+
+
+def _order(places: Sequence[int]) -> str:
+    return ", the surest first" if len(places) > 1 else ""
+
+
+def _table(
+    run: ExplainedScreening,
+    view: DecisionView,
+    own: RankedReview,
+    places: Sequence[int],
+) -> Iterator[str]:
+    if not places:
+        return
+    records, said = view.records, view.decisions
+    shown = places[:LISTED]
+    rows = own.rows[shown].tolist()
+    papers = [records.papers[at] for at in rows]
+    is_staged = len(said.stages) > 1
+    texts = {
+        "kind": [
+            "" if records.label[at] else records.kinds[records.kind[at]] for at in rows
+        ],
+        "stage": [said.stages[said.stage[at]] if is_staged else "" for at in rows],
+        "reason": [said.reason_code[at] if said.reason_code else "" for at in rows],
+        "title": [run.paper(paper).title for paper in papers],
+    }
+    yield from text_table(
+        [
+            _words("paper", papers),
+            TextColumn(title="p", cells=[number(float(said.p[at]), 2) for at in rows]),
+            TextColumn(title="rank", cells=[f"{place + 1:,}" for place in shown]),
+            # what says nothing leaves its room to the others
+            *(_words(title, cells) for title, cells in texts.items() if any(cells)),
+        ],
+        indent="    ",
+    )
+    if places[LISTED:]:
+        yield f"    and {len(places) - LISTED:,} more"
+
+
+def _words(title: str, cells: Sequence[str]) -> TextColumn:
+    shown = [one_line(cell) or NONE for cell in cells]
+    return TextColumn(title=title, cells=shown, has_words=True)
+
+
+def explain(dataset: ScreeningDataset, answers: Answers, items: tuple[str, ...]) -> str:
+    """Explain records, or reviews with what went wrong in them.
+
+    Args:
+        dataset: the inputs.
+        answers: those of a run.
+        items: records as `review:paper`, ids of reviews, or of papers.
+
+    Raises:
+        UsageError: an item names nothing in the run.
+    """
+    found = screened_records(dataset, answers)
+    chosen = select(items, found)
+    run = ExplainedScreening.about(
+        dataset, answers, found, {own.review for own in chosen}
+    )
+    pages = ("\n".join(_lines(run, own)) for own in chosen)
+    return "\n\n".join(pages) + "\n"
+
+
+def _lines(run: ExplainedScreening, own: SelectedRecord) -> Iterator[str]:
+    if own.record is None:
+        return review_lines(run, own.review)
+    return record_lines(run, own, own.record)

@@ -1,0 +1,232 @@
+"""Selects the records and reviews to explain, with the answers about them.
+
+`9800001:97000002` and `9800001/97000002` are a record, `9800001` is a review, and the
+id of a paper alone means each record that it has.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from jobs.metrics.columns import Ints
+from jobs.replies import AnswerSubset
+from jobs.screening.data import ArticleText, record_key
+from jobs.screening.decisions import (
+    Decisions,
+    DecisionView,
+    Records,
+    ScreenedRecords,
+    ScreeningPredictions,
+    text_rank,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.predictions import collect_predictions
+from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
+from jobs.screening.ranking import RankedReview, rank_reviews
+from jobs.text import clip, one_line, quoted_lines
+from runner.errors import UsageError
+from runner.job import Answer, Answers, Task
+
+SHOWN = 60
+"""Characters of an unknown item that its error repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedRecord:
+    """A record, or a review as a whole."""
+
+    review: str
+    record: int | None = None  #: its place among all; None: the whole review
+
+
+def select(items: Iterable[str], found: ScreenedRecords) -> tuple[SelectedRecord, ...]:
+    """What each item names, each once, in the order of the items.
+
+    Raises:
+        UsageError: an item names nothing; says which names are near.
+    """
+    every = chain.from_iterable(_named(item.strip(), found) for item in items)
+    return tuple(dict.fromkeys(every))
+
+
+def _named(item: str, found: ScreenedRecords) -> list[SelectedRecord]:
+    records = found.records
+    slashes = (at for at, sign in enumerate(item) if sign == "/")
+    split = (record_key(item[:at], item[at + 1 :]) for at in slashes)
+    for key in (item, *split):
+        if key in found.places:
+            return [_select_record(found, found.places[key])]
+    if item in records.reviews:
+        return [SelectedRecord(review=item)]
+    places = [at for at, paper in enumerate(records.papers) if paper == item]
+    if not places:
+        raise UsageError(_unknown(item, found))
+    return [_select_record(found, at) for at in places]
+
+
+def _select_record(found: ScreenedRecords, at: int) -> SelectedRecord:
+    records = found.records
+    return SelectedRecord(review=records.reviews[records.review[at]], record=at)
+
+
+def _unknown(item: str, found: ScreenedRecords) -> str:
+    near = [clip(name, SHOWN) for name in _near(item, found)]
+    hint = "name a review by its id, or a record as review:paper."
+    if near:
+        hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
+    return f"There is no review and no record {clip(item, SHOWN)!r}; {hint}"
+
+
+def _near(item: str, found: ScreenedRecords) -> Iterator[str]:
+    """Names like *item*: a paper of the review that it names, then of any kind."""
+    records = found.records
+    review, sign, paper = item.replace("/", ":", 1).partition(":")
+    if not sign:
+        ids = dict.fromkeys((*records.reviews, *records.papers))
+        yield from difflib.get_close_matches(item, ids)
+    elif review in records.reviews:
+        own = np.flatnonzero(records.review == records.reviews.index(review))
+        papers = [records.papers[at] for at in own.tolist()]
+        for name in difflib.get_close_matches(paper, papers, cutoff=0.0):
+            yield record_key(review, name)
+    else:
+        for name in difflib.get_close_matches(review, records.reviews, cutoff=0.0):
+            key = record_key(name, paper)
+            yield key if key in found.places else name
+
+
+_NO_TEXT = ArticleText()
+
+
+@dataclass(frozen=True)
+class ExplainedScreening:
+    """A run as pages about a few reviews need it.
+
+    What a record comes to, and its rank, depend on its own review alone, so that the
+    replies of all others are passed over unread.
+    """
+
+    dataset: ScreeningDataset
+    found: ScreenedRecords
+    answers: AnswerSubset
+
+    @classmethod
+    def about(
+        cls,
+        dataset: ScreeningDataset,
+        answers: Answers,
+        found: ScreenedRecords,
+        reviews: Collection[str],
+    ) -> ExplainedScreening:
+        """The part of a run that is about *reviews*, from one pass over its answers."""
+        return cls(
+            dataset=dataset,
+            found=found,
+            answers=AnswerSubset.where(
+                answers, lambda task: review_of(task) in reviews
+            ),
+        )
+
+    @property
+    def records(self) -> Records:
+        """What was screened, and the truth."""
+        return self.found.records
+
+    @cached_property
+    def _rank(self) -> Ints:
+        return text_rank(self.records)
+
+    @cached_property
+    def _sheet(self) -> ScreeningPredictions:
+        return collect_predictions(self.dataset, self.answers, self.found)
+
+    @cached_property
+    def views(self) -> Mapping[str, DecisionView]:
+        """What each model, and each ensemble after them, decides."""
+        return {own.model: self._view(own) for own in self._sheet.decisions}
+
+    def replicates(self, model: str) -> Sequence[DecisionView]:
+        """What each replicate of a model decides; none where there is but one."""
+        return [self._view(own) for own in self._sheet.replicates if own.model == model]
+
+    def _view(self, own: Decisions) -> DecisionView:
+        return DecisionView(self.records, own, self.dataset.settings, self._rank)
+
+    def ranked(self, view: DecisionView, review: str) -> RankedReview:
+        """A review in the order of a model."""
+        place = self.records.reviews.index(review)
+        (own,) = rank_reviews(view, self.records.review == place)
+        return own
+
+    def about_item(self, key: str) -> Iterator[Answer]:
+        """The answers about one item, in the order of the log."""
+        for family in self.answers.families():
+            yield from (answer for answer in family if answer.task.key == key)
+
+    def review_title(self, review: str) -> str:
+        """Its title; empty where the data hold none."""
+        return self.review(review).title
+
+    def review(self, review: str) -> ArticleText:
+        """Its text; blank where the data hold none."""
+        try:
+            return self.dataset.review(review).text
+        except KeyError:
+            return _NO_TEXT
+
+    def paper(self, paper: str) -> ArticleText:
+        """Its text; an import without a set has none."""
+        try:
+            return self.dataset.paper(paper)
+        except KeyError:
+            return _NO_TEXT
+
+
+def review_of(task: Task) -> str:
+    """The review that a task is about: ids hold no colon."""
+    return task.key.partition(":")[0]
+
+
+SOURCES: Mapping[CriteriaSource, str] = {
+    "llm": "criteria that a model stated",
+    "file": "the file of criteria",
+    "sections": "sections of the review's abstract",
+    "title": "the review's title alone",
+}
+
+
+def description_lines(
+    run: ExplainedScreening, review: str, answers: Iterable[Answer]
+) -> Iterator[str]:
+    """What stood in the prompts of *answers*, once where it was the same in all.
+
+    Args:
+        run: whose settings and texts count.
+        review: its id.
+        answers: those of its records that are shown; an import has no prompts.
+    """
+    if run.answers.imported:
+        yield "told       not known: the decisions were made elsewhere"
+        return
+    by_text: dict[ReviewDescription, list[str]] = {}
+    for answer in answers:
+        own = describe_review(
+            run.dataset.settings, run.dataset.review(review), answer.task.context
+        )
+        by_text.setdefault(own, []).append(_whom(answer.task))
+    for own, whom in by_text.items():
+        heard = f" ({', '.join(dict.fromkeys(whom))})" if len(by_text) > 1 else ""
+        yield f"told       from {SOURCES[own.source]}{heard}"
+        for label, text in own.lines:
+            yield from quoted_lines(f"{label}: {one_line(text)}")
+
+
+def _whom(task: Task) -> str:
+    """Which model, and which time."""
+    return f"{one_line(task.model)}, replicate {task.replicate}"

@@ -1,0 +1,232 @@
+"""Finds reviews that share papers, and the near misses that follow.
+
+A[r, p] = 1 where review r cites paper p; F is A without the papers that have no
+abstract. Two reviews are related where F F' is not 0, and what the related ones include
+and r does not cite are the candidates of r. One hop only. The statistics of candidates
+are computed for each review, and over the reviews that include enough papers.
+
+Cost: the sum over shared papers of degree squared, plus the sum over reviews of the
+sizes of the related ones. One block of reviews is held at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from jobs.metrics.columns import Aggregate, aggregate, ratio
+from jobs.screening.data import Citations, Corpus, Places, place_in
+
+BLOCK_PAPERS = 4_000_000
+"""Papers that the reviews of a block may reach, about: 100 MB of them at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """One review, and what its related reviews bring near; places, ascending."""
+
+    review: int
+    cited: Places  #: all that it cites, with abstract or without
+    included: Places  #: those with an abstract
+    related: Places  #: reviews
+    shared: Places  #: papers that each of them shares with it
+    n_reached: int  #: distinct papers that the related reviews include
+    candidates: Places  #: papers
+    n_links: Places  #: of each candidate: related reviews that include it
+    n_shared: Places  #: of each candidate: largest overlap among those reviews
+
+
+class Graph:
+    """The citations of a corpus as matrices."""
+
+    def __init__(self, corpus: Corpus, max_degree: int | None = None) -> None:
+        """The graph of *corpus*.
+
+        Args:
+            corpus: its citations, and which papers have an abstract.
+            max_degree: papers that more reviews cite relate none; they stay positives.
+        """
+        citations = corpus.citations
+        self.reviews, self.papers = citations.reviews, citations.papers
+        self.has_abstract = np.fromiter(
+            (
+                text is not None and text.has_abstract
+                for text in map(corpus.papers.get, citations.papers)
+            ),
+            dtype=np.bool_,
+            count=len(citations.papers),
+        )
+        self.cited = _matrix(citations)
+        kept = self.has_abstract[citations.paper]
+        self.included = _matrix(citations, kept)
+        degree = np.bincount(citations.paper[kept], minlength=len(self.papers))
+        self.max_degree = int(degree.max(initial=0))
+        is_shared = degree > 1
+        self.n_shared = int(is_shared.sum())
+        self.n_hubs = 0  #: papers left out because too many reviews cite them
+        if max_degree is not None:
+            is_hub = degree > max_degree
+            self.n_hubs = int(is_hub.sum())
+            is_shared &= ~is_hub
+        # most papers are cited once, and relate nobody
+        self._relating = _matrix(citations, kept & is_shared[citations.paper])
+        # made once: a product turns its second factor into rows anew for every block
+        self._related_by = self._relating.T.tocsr()
+
+    def names(self, places: Places) -> list[str]:
+        """The ids of papers."""
+        return list(map(self.papers.__getitem__, places.tolist()))
+
+    def place(self, paper: str) -> int | None:
+        """Where a paper stands; None: no review cites it."""
+        return place_in(self.papers, paper)
+
+    def cited_by(self, review: int) -> Places:
+        """All papers that a review cites."""
+        return _row(self.cited, review)
+
+    def included_by(self, review: int) -> Places:
+        """The papers with an abstract that a review cites."""
+        return _row(self.included, review)
+
+    def neighbourhoods(self, block: int = BLOCK_PAPERS) -> Iterator[Neighbourhood]:
+        """Every review that cites anything, in order of the ids.
+
+        Args:
+            block: papers that are reached at a time, unless one review reaches more.
+        """
+        sizes = np.diff(self.included.indptr)
+        # what a review reaches, counted with repeats: the size of its block
+        related = self._relating @ (self._related_by @ sizes)
+        begin = 0
+        while begin < len(self.reviews):
+            reached = np.cumsum(related[begin:])
+            end = begin + max(1, int(np.searchsorted(reached, block, "right")))
+            yield from self._block(begin, end)
+            begin = end
+
+    def neighbourhood(self, review: int) -> Neighbourhood:
+        """One review."""
+        return next(self._block(review, review + 1))
+
+    def _block(self, begin: int, end: int) -> Iterator[Neighbourhood]:
+        overlaps = self._relating[begin:end] @ self._related_by
+        overlaps.sort_indices()
+        for row, review in enumerate(range(begin, min(end, len(self.reviews)))):
+            others = _row(overlaps, row)
+            shared = overlaps.data[overlaps.indptr[row] : overlaps.indptr[row + 1]]
+            is_other = others != review
+            yield self._of(review, others[is_other], shared[is_other])
+
+    def _of(self, review: int, related: Places, shared: Places) -> Neighbourhood:
+        cited, included = _row(self.cited, review), _row(self.included, review)
+        rows = [_row(self.included, other) for other in related]
+        reached = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        if self.n_hubs and rows:
+            # hubs relate no reviews, but reviews that are related share them too
+            starts = np.cumsum(sizes) - sizes
+            shared = np.add.reduceat(np.isin(reached, included), starts, dtype=np.int64)
+        overlap = np.repeat(shared, sizes)
+        # by paper, and within a paper by overlap: the last one is the largest
+        order = np.lexsort((overlap, reached))
+        papers, first, links = np.unique(
+            reached[order], return_index=True, return_counts=True
+        )
+        largest = overlap[order][first + links - 1]
+        is_candidate = ~np.isin(papers, included, assume_unique=True)
+        return Neighbourhood(
+            review=review,
+            cited=cited,
+            included=included,
+            related=related,
+            shared=shared,
+            n_reached=len(papers),
+            candidates=papers[is_candidate],
+            n_links=links[is_candidate],
+            n_shared=largest[is_candidate],
+        )
+
+
+def _matrix(citations: Citations, kept: np.ndarray | None = None) -> sparse.csr_array:
+    review, paper = citations.review, citations.paper
+    if kept is not None:
+        review, paper = review[kept], paper[kept]
+    shape = (len(citations.reviews), len(citations.papers))
+    ones = np.ones(len(review), dtype=np.int64)
+    return sparse.csr_array((ones, (review, paper)), shape=shape)
+
+
+def _row(matrix: sparse.csr_array, row: int) -> Places:
+    return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].astype(np.int64)
+
+
+BINS: Mapping[str, tuple[int, float]] = {
+    "0": (0, 0),
+    "1-9": (1, 9),
+    "10-49": (10, 49),
+    "50-99": (50, 99),
+    "100-199": (100, 199),
+    "200+": (200, float("inf")),
+}
+"""Of the histogram of candidates: both ends belong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewStatistics:
+    """One review; on its full set of candidates, whatever is drawn."""
+
+    review: str
+    n_references: int
+    n_included: int
+    n_related_reviews: int
+    n_related_papers: int
+    n_candidates: int
+    candidates_sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The reviews that are analysed."""
+
+    analysed: int
+    with_candidates: int
+    share: float | None  #: of those with candidates; None: none is analysed
+    candidates: Aggregate
+    total: int
+    histogram: Mapping[str, int]
+
+
+def statistics_of(graph: Graph, near: Neighbourhood) -> ReviewStatistics:
+    """The figures of one review."""
+    candidates = "\n".join(graph.names(near.candidates))
+    return ReviewStatistics(
+        review=graph.reviews[near.review],
+        n_references=len(near.cited),
+        n_included=len(near.included),
+        n_related_reviews=len(near.related),
+        n_related_papers=near.n_reached,
+        n_candidates=len(near.candidates),
+        candidates_sha256=hashlib.sha256(candidates.encode()).hexdigest(),
+    )
+
+
+def overview(analysed: Sequence[ReviewStatistics]) -> Overview:
+    """The figures over the reviews that have enough papers."""
+    counts = [one.n_candidates for one in analysed]
+    some = sum(n > 0 for n in counts)
+    return Overview(
+        analysed=len(counts),
+        with_candidates=some,
+        share=ratio(some, len(counts)),
+        candidates=aggregate(counts),
+        total=sum(counts),
+        histogram={
+            name: sum(low <= n <= high for n in counts)
+            for name, (low, high) in BINS.items()
+        },
+    )

@@ -1,1 +1,0 @@
-"""Which reviews share papers, and which papers that brings near."""

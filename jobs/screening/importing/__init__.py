@@ -1,1 +1,0 @@
-"""Import of decisions that were made elsewhere."""

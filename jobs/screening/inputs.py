@@ -1,0 +1,431 @@
+"""Loads a run's inputs: a prepared set, and full texts where they are read.
+
+A set's folder is read back into the `ValidationSet` that a run screens and scoring
+uses. Full texts are read when a task needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from jobs.inputs.files import read_csv, read_json, read_jsonl
+from jobs.inputs.rows import InputFindings, InputRow
+from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.screening.data import (
+    KINDS,
+    ArticleText,
+    Criteria,
+    RecordKind,
+    ScreeningRecord,
+    SetReview,
+    ValidationSet,
+)
+from jobs.screening.input_tables import TEXT_COLUMNS, criteria_in, read_id, text_in
+from jobs.screening.prompts import WORDING, describe_review
+from jobs.screening.settings import ScreeningSettings
+from jobs.text import plural
+from runner.errors import DatasetError, UsageError
+from runner.job import InputFile
+from runner.prompts import PromptBook
+from runner.scorecard import Finding
+from runner.workload import input_hashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningDataset:
+    """All inputs of a run; an imported one may have none but settings."""
+
+    settings: ScreeningSettings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
+    validation_set: ValidationSet | None = None
+    fulltexts: Mapping[str, Path] = field(default_factory=dict)  #: by paper
+    findings: tuple[Finding, ...] = ()
+    _records: Mapping[str, ScreeningRecord] = field(
+        init=False, repr=False, compare=False
+    )
+    _reviews: Mapping[str, SetReview] = field(init=False, repr=False, compare=False)
+    _by_review: Mapping[str, list[ScreeningRecord]] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        drawn = self.validation_set
+        records = {} if drawn is None else {each.key: each for each in drawn.records}
+        reviews = {} if drawn is None else {each.id: each for each in drawn.reviews}
+        by_review: dict[str, list[ScreeningRecord]] = {}
+        for each in records.values():
+            by_review.setdefault(each.review, []).append(each)
+        object.__setattr__(self, "_records", records)
+        object.__setattr__(self, "_reviews", reviews)
+        object.__setattr__(self, "_by_review", by_review)
+
+    @property
+    def screened(self) -> tuple[str, ...]:
+        """The reviews that have records, in set order."""
+        return tuple(self._by_review)
+
+    def record(self, key: str) -> ScreeningRecord:
+        """A record by its item key; raise `KeyError` where there is none."""
+        return self._records[key]
+
+    def find(self, key: str) -> ScreeningRecord | None:
+        """A record by its item key, if the set still has it."""
+        return self._records.get(key)
+
+    def records_of(self, review: str) -> Sequence[ScreeningRecord]:
+        """The records of a review in set order; none where the set lost it."""
+        return self._by_review.get(review, ())
+
+    def review(self, review: str) -> SetReview:
+        """A review of the set; raise `KeyError` where there is none."""
+        return self._reviews[review]
+
+    def paper(self, paper: str) -> ArticleText:
+        """The text of a paper of the set; raise `KeyError` where there is none."""
+        if self.validation_set is None:
+            raise KeyError(paper)
+        return self.validation_set.papers[paper]
+
+    def has_fulltext(self, paper: str) -> bool:
+        """Whether there is a full text of a paper."""
+        return paper in self.fulltexts
+
+    def fulltext(self, paper: str) -> str:
+        """The full text of a paper; raise `KeyError` where there is none.
+
+        Read when it is needed: all of them together would not fit into memory.
+        """
+        return self.fulltexts[paper].read_text("utf-8", errors="replace")
+
+
+RECORDS = (
+    "review_pmid",
+    "paper_pmid",
+    "label",
+    "kind",
+    "also_near_miss",
+    "reason",
+    "reason_code",
+    "n_links",
+    "n_shared",
+    "similarity",
+)
+CANDIDATES = ("review_pmid", "paper_pmid", "n_links", "n_shared", "drawn")
+STATISTICS = (
+    "review_pmid",
+    "n_references",
+    "n_included",
+    "n_related_reviews",
+    "n_related_papers",
+    "n_candidates",
+    "candidates_sha256",
+)
+DRIFT = (
+    "review_pmid",
+    "kind",
+    "n",
+    "mean",
+    "p25",
+    "median",
+    "p75",
+    "separability",
+    "mean_jaccard",
+)
+CONTAMINATION = (
+    "review_pmid",
+    "n_candidates",
+    "confirmed",
+    "pending",
+    "duplicate_suspect",
+    "unverified",
+    "share_confirmed",
+    "lower",
+    "upper",
+)
+
+
+_CRITERIA = ("question", "pico", "inclusion", "exclusion", "criteria")
+FILES = ("validation_set.csv", "reviews.jsonl", "papers.jsonl", "summary.json")
+"""The files of a set that a run needs."""
+MANIFEST = "manifest.json"
+"""The file by which the others are known to be whole."""
+
+
+def read_set(folder: Path) -> ValidationSet:
+    """The set in a folder that `prepare` has written.
+
+    Raises:
+        DatasetError: the folder is no set, or one of its files is off, or not what
+            `prepare` wrote; names file and row.
+    """
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise DatasetError(
+                f"{folder} has no {name}: name a folder that siftlog prepare screening "
+                "has written."
+            )
+    noticed = InputFindings()
+    papers = _texts(folder / "papers.jsonl", "pmid", noticed)
+    reviews = _reviews(folder / "reviews.jsonl", noticed)
+    records = _records(folder / "validation_set.csv", noticed)
+    for record in records:
+        for what, name, known in (
+            ("review", record.review, reviews),
+            ("paper", record.paper, papers),
+        ):
+            if name not in known:
+                raise DatasetError(
+                    f"validation_set.csv: the {what} {name} has no text in "
+                    f"{what}s.jsonl (build the set again)."
+                )
+    summary = read_json(folder / "summary.json")
+    _check(folder)
+    return ValidationSet(
+        reviews=tuple(reviews[name] for name in sorted(reviews)),
+        records=tuple(records),
+        papers=papers,
+        pools=_part(summary, "set", "pools"),
+        near_misses={
+            name: value
+            for name, value in _part(summary, "near_misses").items()
+            if not isinstance(value, dict)
+        },
+        candidates=_part(summary, "near_misses", "histogram"),
+        contamination=_part(summary, "contamination"),
+        drift=_part(summary, "topic_drift", "macro"),
+        findings=noticed.findings(),
+    )
+
+
+def _check(folder: Path) -> None:
+    """Refuse files that are readable, but not those that the manifest speaks of.
+
+    A folder without a manifest is somebody's own, and taken as it stands.
+    """
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        return
+    written = _part(read_json(manifest), "files")
+    named = [InputFile(setting=name, path=folder / name) for name in FILES]
+    for found in input_hashes(named):
+        if written.get(found.setting) != found.sha256:
+            raise DatasetError(
+                f"{found.path} is not the file that siftlog prepare screening wrote "
+                "there (build the set again)."
+            )
+
+
+def _records(path: Path, noticed: InputFindings) -> list[ScreeningRecord]:
+    records = []
+    seen: set[str] = set()
+    for row in read_csv(path, RECORDS, noticed=noticed, unit="row"):
+        record = ScreeningRecord(
+            review=read_id(row, "review_pmid"),
+            paper=read_id(row, "paper_pmid"),
+            kind=cast("RecordKind", row.one_of("kind", KINDS)),
+            also_near_miss=bool(row.label("also_near_miss")),
+            reason=row.optional_text("reason"),
+            reason_code=row.optional_text("reason_code"),
+            n_links=row.count("n_links"),
+            n_shared=row.count("n_shared"),
+            similarity=row.number("similarity") if row.has("similarity") else None,
+        )
+        if record.label != row.label("label"):
+            raise row.error(f"label contradicts the kind {record.kind} (correct one)")
+        if record.key in seen:
+            raise row.error(f"{record.key} occurs a second time (remove one)")
+        seen.add(record.key)
+        records.append(record)
+    return records
+
+
+def _reviews(path: Path, noticed: InputFindings) -> dict[str, SetReview]:
+    reviews = {}
+    for row in read_jsonl(
+        path, ("review_pmid",), (*TEXT_COLUMNS, *_CRITERIA), noticed=noticed
+    ):
+        review = read_id(row, "review_pmid")
+        reviews[review] = SetReview(
+            id=review, text=text_in(row), criteria=_criteria(row)
+        )
+    return reviews
+
+
+def _criteria(row: InputRow) -> Criteria | None:
+    return criteria_in(row) if "question" in row.fields else None
+
+
+def _texts(path: Path, key: str, noticed: InputFindings) -> dict[str, ArticleText]:
+    rows = read_jsonl(path, (key,), TEXT_COLUMNS, noticed=noticed)
+    return {read_id(row, key): text_in(row) for row in rows}
+
+
+def _part(summary: Any, *names: str) -> Mapping[str, Any]:  # noqa: ANN401 - JSON
+    """A part of the summary; nothing where it is not there."""
+    for name in names:
+        summary = summary.get(name) if isinstance(summary, dict) else None
+    return summary if isinstance(summary, dict) else {}
+
+
+SAMPLE = Path(str(files("jobs.screening"))) / "sample"
+
+SOURCE_SETTINGS = ("tables", "reviews", "references", "papers", "records")
+"""The settings that name what a set is drawn from."""
+
+_TITLE_ALONE = (
+    "Nothing but the title says what a review asks for: there are neither criteria "
+    "nor sections of an abstract that state them."
+)
+
+FULLTEXTS = (".txt", ".md")
+"""Ends of the names of full texts; the first one counts where a paper has both."""
+
+
+def with_sample(settings: ScreeningSettings) -> ScreeningSettings:
+    """The shipped sample where no data is named; the given object otherwise."""
+    if any(
+        getattr(settings, name)
+        for name in (*SOURCE_SETTINGS, "validation_set", "decisions")
+    ):
+        return settings
+    return settings.model_copy(
+        update={
+            "tables": SAMPLE / "tables",
+            "excluded": settings.excluded or SAMPLE / "excluded.csv",
+            "criteria": settings.criteria or SAMPLE / "criteria.jsonl",
+            "fulltext": settings.fulltext or SAMPLE / "fulltext",
+            "validation_set": SAMPLE / "set",
+            # one of its reviews has no criteria, to show what is said of it
+            "title_criteria": True,
+        }
+    )
+
+
+def require(settings: ScreeningSettings) -> None:
+    """Refuse settings that a run cannot start from.
+
+    Raises:
+        UsageError: no set is named, or full texts are to be read and none are named.
+    """
+    if settings.validation_set is None:
+        raise UsageError(
+            "A run needs --validation-set, a folder that siftlog prepare screening has "
+            "written; name no data at all to run on the shipped sample."
+        )
+    if "fulltext" in settings.stages and settings.fulltext is None:
+        raise UsageError(
+            "Stage fulltext needs --fulltext, a folder of <pmid>.txt or .md; or leave "
+            "it out of --stages."
+        )
+
+
+def inputs(settings: ScreeningSettings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    names = ["validation_set", "prompts"]
+    if "fulltext" in settings.stages:
+        names.append("fulltext")
+    found = ((name, getattr(settings, name)) for name in names)
+    return tuple(InputFile(setting=name, path=path) for name, path in found if path)
+
+
+def load(settings: ScreeningSettings) -> ScreeningDataset:
+    """Read and validate the inputs that are named; an imported run may name none.
+
+    Raises:
+        DatasetError: an input is off; names file and row.
+    """
+    drawn = None
+    noticed = InputFindings()
+    if settings.validation_set is not None:
+        drawn = _limited(read_set(settings.validation_set), settings.limit, noticed)
+        if not drawn.records:
+            raise DatasetError(
+                f"{settings.validation_set} holds no record: build the set with other "
+                "--negatives, --keep-without-negatives or a lower --min-included."
+            )
+    fulltexts: Mapping[str, Path] = {}
+    if settings.fulltext is not None and "fulltext" in settings.stages:
+        fulltexts = _fulltexts(settings.fulltext)
+    dataset = ScreeningDataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        validation_set=drawn,
+        fulltexts=fulltexts,
+    )
+    given = () if drawn is None else drawn.findings
+    return replace(dataset, findings=(*noticed.findings(), *given, *_noticed(dataset)))
+
+
+def admit(dataset: ScreeningDataset) -> None:
+    """Refuse reviews of which only the title is known, unless they are asked for.
+
+    Raises:
+        DatasetError: there are some.
+    """
+    found = _with_title_alone(dataset)
+    if found and not dataset.settings.title_criteria:
+        raise DatasetError(
+            f"reviews.jsonl: {plural(len(found), 'review')} of "
+            f"{len(dataset.screened)} can be screened by the title alone, such as "
+            f"{found[0]}: there are neither criteria nor sections of an abstract that "
+            "state them (build the set with --criteria FILE, or accept titles "
+            "with --title-criteria)."
+        )
+
+
+def _with_title_alone(dataset: ScreeningDataset) -> list[str]:
+    """The reviews of which a model learns the title alone.
+
+    Where criteria must come from a file, reviews without them are skipped instead.
+    """
+    settings = dataset.settings
+    if settings.criteria_source == "file":
+        return []
+    sources = (
+        (own, describe_review(settings, dataset.review(own)))
+        for own in dataset.screened
+    )
+    return [own for own, found in sources if found.source == "title"]
+
+
+def _noticed(dataset: ScreeningDataset) -> tuple[Finding, ...]:
+    noticed = InputFindings()
+    for review in _with_title_alone(dataset):
+        noticed.add(
+            "criteria_from_title",
+            "warn",
+            "reviews.jsonl",
+            _TITLE_ALONE,
+            example=review,
+        )
+    return noticed.findings()
+
+
+def _limited(drawn: ValidationSet, limit: int, noticed: InputFindings) -> ValidationSet:
+    """A set of some records, whose kinds and reviews keep their share."""
+    kept = draw_sample(
+        drawn.records,
+        limit,
+        key=lambda record: record.key,
+        strata=(lambda record: record.kind, lambda record: record.review),
+    )
+    report_sample(noticed, kept, drawn.records, "record", "kind and review")
+    return replace(drawn, records=kept)
+
+
+def _fulltexts(folder: Path) -> dict[str, Path]:
+    """The full texts of a folder by paper."""
+    if not folder.is_dir():
+        raise DatasetError(
+            f"{folder}: no such folder (name one of <pmid>.txt or .md with --fulltext)."
+        )
+    found: dict[str, Path] = {}
+    for suffix in FULLTEXTS:
+        for path in sorted(folder.glob(f"*{suffix}")):
+            if path.is_file():
+                found.setdefault(path.name.removesuffix(suffix), path)
+    return found

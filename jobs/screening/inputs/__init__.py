@@ -1,1 +1,0 @@
-"""Reads what prepare and explain go by: tables, records, exclusions, criteria."""

@@ -1,1 +1,0 @@
-"""Every number of a scoring; formulas are those of `jobs.metrics`."""

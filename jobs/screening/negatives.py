@@ -1,0 +1,342 @@
+"""Traces how a review gets its negatives: related reviews, candidates, draw.
+
+The same trace is drawn as boxes, never wider than a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.screening.data import Corpus, Exclusion, Ids, Places, RecordKind, review_place
+from jobs.screening.graph import Graph, Neighbourhood, ReviewStatistics, statistics_of
+from jobs.screening.sampling import (
+    CandidatePools,
+    DrawnReview,
+    DroppedReview,
+    NegativeSampler,
+    candidate_pools,
+    first_by_hash,
+    sampling_hash,
+    wanted_counts,
+)
+from jobs.screening.settings import ScreeningSettings
+from jobs.text import WIDTH, cut, one_line, padded, plural
+from runner.errors import DatasetError
+
+SMALL = range(10, 21)
+"""Included papers of the review that is explained where none is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedReview:
+    """A review that shares papers with the one explained."""
+
+    review: str
+    title: str
+    included: int  #: its papers with an abstract
+    shared: Ids  #: ascending
+    brings: int  #: candidates among its papers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearMissCandidate:
+    """A candidate."""
+
+    paper: str
+    title: str
+    by: Ids  #: the related reviews that include it
+    known: str  #: what the review is known to have made of it; "": nothing is known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashedPaper:
+    """A paper in the order of its pool."""
+
+    paper: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnKind:
+    """What is drawn of one kind."""
+
+    kind: RecordKind
+    pool: int  #: papers that could be drawn
+    wanted: int
+    lots: tuple[HashedPaper, ...]  #: those drawn, in order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstNearMiss:
+    """The review and the first near miss of its draw, to be compared by their texts."""
+
+    paper: str
+    title: str
+    abstract: str
+    review_abstract: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NegativesTrace:
+    """One review; every list ascends by id as text."""
+
+    statistics: ReviewStatistics
+    title: str
+    seed: int
+    included: tuple[tuple[str, str], ...]  #: id and title
+    related: tuple[RelatedReview, ...]
+    without_abstract: int  #: papers of related reviews that nothing can be read of
+    candidates: tuple[NearMissCandidate, ...]
+    known_left_out: int  #: candidates that are left to be true exclusions, or pending
+    drawn: tuple[DrawnKind, ...]  #: in set order
+    dropped: str  #: why the review is not in the set; "": it is
+    compared: FirstNearMiss | None  #: None: no near miss is drawn
+
+    @property
+    def review(self) -> str:
+        """Its id."""
+        return self.statistics.review
+
+
+def trace_negatives(
+    corpus: Corpus, graph: Graph, settings: ScreeningSettings, review: str = ""
+) -> NegativesTrace:
+    """What is to be told of a review.
+
+    Args:
+        corpus: texts and exclusions.
+        graph: its citations.
+        settings: of the draw.
+        review: its id; "" for the first one of a size that is easy to follow.
+
+    Raises:
+        DatasetError: no such review cites anything, or none is of that size.
+    """
+    near = (
+        graph.neighbourhood(review_place(review, graph.reviews))
+        if review
+        else _easy_to_follow(graph)
+    )
+    statistics = statistics_of(graph, near)
+    alone = settings.model_copy(
+        update={"review": (statistics.review,), "max_reviews": None}
+    )
+    known = corpus.excluded_by().get(statistics.review, {})
+    outcome = NegativeSampler(corpus, graph, alone).of(near, known)
+    pool = (
+        outcome.pools
+        if isinstance(outcome, DrawnReview)
+        else candidate_pools(corpus, graph, near, known, alone)
+    )
+    kinds = _kinds(pool, settings, statistics.review)
+    return NegativesTrace(
+        statistics=statistics,
+        title=_review_title(corpus, statistics.review),
+        seed=settings.seed,
+        included=tuple(
+            (paper, corpus.text(paper).title) for paper in graph.names(near.included)
+        ),
+        related=tuple(_related_reviews(corpus, graph, near)),
+        without_abstract=_without_abstract(graph, near),
+        candidates=_near_miss_candidates(corpus, graph, near, known),
+        known_left_out=len(pool.candidates) - len(pool.near_miss),
+        drawn=tuple(kinds),
+        dropped=outcome.why if isinstance(outcome, DroppedReview) else "",
+        compared=_first_near_miss(corpus, kinds, statistics.review),
+    )
+
+
+def _easy_to_follow(graph: Graph) -> Neighbourhood:
+    for near in graph.neighbourhoods():
+        if len(near.included) in SMALL and len(near.candidates):
+            return near
+    raise DatasetError(
+        f"No review includes {SMALL[0]} to {SMALL[-1]} papers and has a candidate: "
+        "name the one to explain."
+    )
+
+
+def _first_near_miss(
+    corpus: Corpus, kinds: Sequence[DrawnKind], review: str
+) -> FirstNearMiss | None:
+    drawn = [kind.lots[0] for kind in kinds if kind.kind == "near-miss" and kind.lots]
+    if not drawn:
+        return None
+    text, own = corpus.text(drawn[0].paper), corpus.reviews.get(review)
+    return FirstNearMiss(
+        paper=drawn[0].paper,
+        title=text.title,
+        abstract=text.abstract,
+        review_abstract=own.abstract if own else "",
+    )
+
+
+def _review_title(corpus: Corpus, review: str) -> str:
+    text = corpus.reviews.get(review)
+    return text.title if text else ""
+
+
+def _related_reviews(
+    corpus: Corpus, graph: Graph, near: Neighbourhood
+) -> list[RelatedReview]:
+    found = []
+    for place in near.related.tolist():
+        own = graph.included_by(place)
+        found.append(
+            RelatedReview(
+                review=graph.reviews[place],
+                title=_review_title(corpus, graph.reviews[place]),
+                included=len(own),
+                shared=tuple(graph.names(np.intersect1d(own, near.included))),
+                brings=len(np.intersect1d(own, near.candidates)),
+            )
+        )
+    return found
+
+
+def _without_abstract(graph: Graph, near: Neighbourhood) -> int:
+    cited = [graph.cited_by(place) for place in near.related.tolist()]
+    papers: Places = np.unique(np.concatenate(cited)) if cited else near.related
+    return int((~graph.has_abstract[papers]).sum()) if len(papers) else 0
+
+
+def _near_miss_candidates(
+    corpus: Corpus,
+    graph: Graph,
+    near: Neighbourhood,
+    known: Mapping[str, Exclusion],
+) -> tuple[NearMissCandidate, ...]:
+    by: dict[int, list[str]] = {place: [] for place in near.candidates.tolist()}
+    for place in near.related.tolist():
+        for paper in graph.included_by(place).tolist():
+            if paper in by:
+                by[paper].append(graph.reviews[place])
+    return tuple(
+        NearMissCandidate(
+            paper=graph.papers[paper],
+            title=corpus.text(graph.papers[paper]).title,
+            by=tuple(reviews),
+            known=known[graph.papers[paper]].status
+            if graph.papers[paper] in known
+            else "",
+        )
+        for paper, reviews in by.items()
+    )
+
+
+def _kinds(
+    pool: CandidatePools, settings: ScreeningSettings, review: str
+) -> list[DrawnKind]:
+    found = []
+    for kind, n in wanted_counts(pool, settings).items():
+        own = pool.of(kind)
+        papers = first_by_hash(own, n, seed=settings.seed, review=review, kind=kind)
+        lots = tuple(
+            HashedPaper(
+                paper=paper, sha256=sampling_hash(settings.seed, review, kind, paper)
+            )
+            for paper in papers
+        )
+        found.append(DrawnKind(kind=kind, pool=len(own), wanted=n, lots=lots))
+    return found
+
+
+BOXES = 4
+"""Related reviews that are drawn: those that share most, then by id."""
+SHARED = 3
+"""Shared papers that a box names."""
+
+_INDENT = " "
+_GAP = "  "
+_WIDE = WIDTH - 2 * len(_INDENT)
+UNTITLED = "(no title)"
+
+
+def diagram(account: NegativesTrace) -> Iterator[str]:
+    """The lines of the diagram."""
+    near = sorted(account.related, key=lambda one: (-len(one.shared), one.review))
+    shown = sorted(near[:BOXES], key=lambda one: one.review)
+    included = plural(account.statistics.n_included, "included paper")
+    yield from _beside(
+        [[account.review, account.title or UNTITLED, included]], marks="┬" * len(shown)
+    )
+    if not shown:
+        yield f"{_INDENT}no related review: nothing is collected"
+        return
+    yield _lines(len(shown), "│")
+    yield from _beside([_related_boxes(one) for one in shown], top="┴", bottom="┬")
+    if near[BOXES:]:
+        yield f"{_INDENT}and {plural(len(near[BOXES:]), 'further related review')}"
+    yield _lines(len(shown), "▼")
+    papers = " ".join(one.paper for one in account.candidates)
+    candidates = plural(len(account.candidates), "candidate")
+    collected = account.statistics.n_related_papers
+    left = (
+        f"{collected:,} collected, without the {collected - len(account.candidates):,} "
+        "that the review includes"
+    )
+    yield from _beside([[candidates, papers or "none", left]])
+
+
+def _related_boxes(one: RelatedReview) -> list[str]:
+    shared = [f"* {paper}" for paper in one.shared[:SHARED]]
+    if len(one.shared) > SHARED:
+        shared.append(f"* {len(one.shared) - SHARED:,} more")
+    title = one.title or UNTITLED
+    brings = f"brings {one.brings:,}"
+    return [one.review, title, f"includes {one.included:,}", *shared, brings]
+
+
+def _beside(
+    boxes: Sequence[Sequence[str]], *, top: str = "", bottom: str = "", marks: str = ""
+) -> Iterator[str]:
+    """Boxes of one height in a row.
+
+    Args:
+        boxes: the lines of each; texts from outside are made safe here.
+        top: sign in the middle of every upper edge.
+        bottom: sign in the middle of every lower edge.
+        marks: signs in the lower edge of a single box, above the boxes to come.
+    """
+    width = _width(len(boxes))
+    height = max(map(len, boxes))
+    yield _INDENT + _GAP.join(_edge("┌", "┐", top, width) for _ in boxes)
+    for row in range(height):
+        cells = (box[row] if row < len(box) else "" for box in boxes)
+        yield _INDENT + _GAP.join(
+            f"│ {padded(cut(one_line(cell), width - 4), width - 4)} │" for cell in cells
+        )
+    if marks:
+        signs = list("└" + "─" * (width - 2) + "┘")
+        for place, mark in zip(_middles(len(marks)), marks, strict=True):
+            signs[place] = mark
+        yield _INDENT + "".join(signs)
+    else:
+        yield _INDENT + _GAP.join(_edge("└", "┘", bottom, width) for _ in boxes)
+
+
+def _edge(left: str, right: str, sign: str, width: int) -> str:
+    middle = width // 2
+    line = "─" * (middle - 1) + (sign or "─")
+    return left + line + "─" * (width - 1 - len(line) - 1) + right
+
+
+def _lines(n: int, sign: str) -> str:
+    """A sign under, or over, the middle of each of *n* boxes."""
+    places = _middles(n)
+    row = [" "] * _WIDE
+    for place in places:
+        row[place] = sign
+    return (_INDENT + "".join(row)).rstrip()
+
+
+def _middles(n: int) -> list[int]:
+    width = _width(n)
+    return [number * (width + len(_GAP)) + width // 2 for number in range(n)]
+
+
+def _width(n: int) -> int:
+    return (_WIDE - len(_GAP) * (n - 1)) // n

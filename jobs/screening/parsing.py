@@ -1,0 +1,271 @@
+"""Parses the replies of each stage; never raises on model output.
+
+The reply about a record is parsed by rules in order, and the first that applies wins:
+JSON objects, then decisions in words as models write them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from jobs.inputs.rows import kind_of
+from jobs.replies import Object, last_object, objects, wellformed, whole_object
+from jobs.screening.data import (
+    REASON_CODES,
+    Criteria,
+    Decision,
+    Ids,
+    ScreeningJudgement,
+)
+from jobs.screening.input_tables import PICO
+from jobs.screening.inputs import ScreeningDataset
+from runner.job import Stage, Task, guarded
+from runner.messages import ParseFailure, Reply
+
+WORDS: Mapping[str, Decision] = {
+    "include": "include",
+    "included": "include",
+    "yes": "include",
+    "relevant": "include",
+    "true": "include",
+    "1": "include",
+    "exclude": "exclude",
+    "excluded": "exclude",
+    "no": "exclude",
+    "irrelevant": "exclude",
+    "false": "exclude",
+    "0": "exclude",
+    "unclear": "unclear",
+    "uncertain": "unclear",
+    "unsure": "unclear",
+    "maybe": "unclear",
+    "cannot tell": "unclear",
+}
+
+SHORT = 200
+"""The longest reply, in characters, in which one bare word counts as its decision."""
+
+_MARKUP = re.compile(r"[*_`#>~]+")
+_LONGEST_FIRST = sorted(WORDS, key=len, reverse=True)
+_STATED = re.compile(
+    r"(?:final\s+)?(?:decision|verdict|answer)\s*(?:[:=-]|is\b)"
+    # a share such as 0.8 or 1% is a number, and "include or exclude" a question
+    rf"\W*({'|'.join(_LONGEST_FIRST)})\b(?![.,]?\d|\s*(?:[%/|]|or\b))",
+    re.IGNORECASE,
+)
+# a lone digit in prose is a number, not a decision
+_BARE = re.compile(
+    rf"\b({'|'.join(word for word in _LONGEST_FIRST if not word.isdigit())})\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\bnot\b|n['\u2019]t\b|\bcannot\b", re.IGNORECASE)
+_LACK = re.compile(r"\bno\s+\w", re.IGNORECASE)
+
+
+def decision_of(value: object) -> Decision | None:
+    """The decision that a JSON value stands for; numbers come as texts."""
+    if isinstance(value, bool):
+        return "include" if value else "exclude"
+    if not isinstance(value, str):
+        return None
+    return WORDS.get(" ".join(value.split()).strip(" .").casefold())
+
+
+def stated(text: str) -> Decision | None:
+    """The decision of the last line that names one as such."""
+    for line in reversed(text.splitlines()):
+        found = list(_STATED.finditer(_MARKUP.sub("", line)))
+        if found:
+            return WORDS[found[-1][1].casefold()]
+    return None
+
+
+def bare(text: str) -> Decision | None:
+    """The decision of a short reply that holds one decision word and no denial."""
+    short = _MARKUP.sub("", text).strip()
+    whole = decision_of(short)
+    if whole is not None or len(short) > SHORT:
+        return whole
+    # "cannot tell" is a decision, and no denial of another one
+    if _NEGATED.search(_BARE.sub("", short)):
+        return None
+    # "no abstract" says what is missing: it may go with a decision, and is none
+    if not _BARE.search(_LACK.sub("", short)):
+        return None
+    decisions = {WORDS[found.casefold()] for found in _BARE.findall(short)}
+    return decisions.pop() if len(decisions) == 1 else None
+
+
+LIKELY = 0.5
+PERCENT = 100
+
+_NUMBER = re.compile(r"([0-9]+(?:[.,][0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(%?)")
+
+
+@guarded
+def parse_screen(reply: Reply) -> ScreeningJudgement | ParseFailure:
+    """The judgement in a reply.
+
+    Failures: `empty`, `refusal`, `ambiguous`, `bad_decision`, `no_decision`,
+    `score_only`, `truncated`.
+    """
+    if reply.is_refused:
+        return ParseFailure(reason="refusal")
+    text = reply.text.lstrip("\ufeff").strip()
+    if not text:
+        return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
+    # a fence, or prose around an object, is passed over; one inside another is its part
+    found = list(objects(text, lambda value: "decision" in value))
+    if not found and score_alone(text) is not None:
+        return ParseFailure(reason="score_only")
+    return _of_objects(found) if found else _of_words(text, is_cut=reply.is_truncated)
+
+
+def score_alone(text: str) -> float | None:
+    """The p_include of a reply that is one object without a decision; else None."""
+    value = whole_object(text.strip())
+    if value is None or "decision" in value:
+        return None
+    return probability(value.get("p_include"))
+
+
+def _of_objects(found: list[Object]) -> ScreeningJudgement | ParseFailure:
+    """The last object; with others that decide otherwise, none."""
+    read = [decision_of(each["decision"]) for each in found]
+    decision = read[-1]
+    if len(set(read)) > 1:
+        return ParseFailure(reason="ambiguous")
+    if decision is None:
+        written = found[-1]["decision"]
+        shown = repr(written[:40]) if isinstance(written, str) else kind_of(written)
+        return ParseFailure(
+            reason="bad_decision",
+            detail=f"decision is {shown}: include, exclude or unclear is expected",
+        )
+    return _judgement(decision, found[-1])
+
+
+def _of_words(text: str, *, is_cut: bool) -> ScreeningJudgement | ParseFailure:
+    """What a reply without an object says."""
+    decision = stated(text)
+    if decision is not None:
+        return ScreeningJudgement(decision=decision, rule="line")
+    # nobody knows how long a cut reply is, nor what it would have gone on to deny
+    if is_cut:
+        return ParseFailure(reason="truncated")
+    decision = bare(text)
+    if decision is not None:
+        return ScreeningJudgement(decision=decision, rule="word")
+    return ParseFailure(reason="no_decision")
+
+
+def _judgement(decision: Decision, value: Object) -> ScreeningJudgement:
+    noticed = []
+    stated_p = value.get("p_include")
+    p = probability(stated_p)
+    if p is None and stated_p is not None:
+        noticed.append("bad_confidence")
+    if p is not None and _contradicts(decision, p):
+        noticed.append("inconsistent")
+    code = value.get("reason_code")
+    if code not in REASON_CODES:
+        noticed.append("bad_reason_code")
+        code = "other"
+    reason = value.get("reason")
+    return ScreeningJudgement(
+        decision=decision,
+        p_include=p,
+        reason_code=str(code),
+        reason=wellformed(reason) if isinstance(reason, str) else "",
+        noticed=tuple(noticed),
+    )
+
+
+def _contradicts(decision: Decision, p: float) -> bool:
+    return (decision == "include" and p < LIKELY) or (
+        decision == "exclude" and p > LIKELY
+    )
+
+
+def probability(value: object) -> float | None:
+    """A probability from 0 to 1; percent where it is written so, or is above 1.
+
+    None for true and false, for what is no number, and for what lies outside.
+    """
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    number = float(found[1].replace(",", "."))
+    if found[2] or 1 < number <= PERCENT:
+        number /= PERCENT
+    return number if math.isfinite(number) and 0 <= number <= 1 else None
+
+
+_FIELDS = frozenset({"question", "pico", "inclusion", "exclusion"})
+
+
+@guarded
+def parse_criteria(reply: Reply) -> Criteria | ParseFailure:
+    """The criteria in a reply: the last object that has any of the fields.
+
+    A field of another form than asked for counts as empty, and one text where a list is
+    expected as a list of one. Failures: `empty`, `refusal`, `truncated`, `no_criteria`.
+    """
+    if reply.is_refused:
+        return ParseFailure(reason="refusal")
+    if not reply.text.strip():
+        return ParseFailure(reason="truncated" if reply.is_truncated else "empty")
+    found = last_object(reply.text, lambda value: not _FIELDS.isdisjoint(value)) or {}
+    pico = found.get("pico")
+    said = pico if isinstance(pico, dict) else {}
+    criteria = Criteria(
+        question=_text(found.get("question")),
+        pico={name: text for name in PICO if (text := _text(said.get(name)))},
+        inclusion=_listed(found.get("inclusion")),
+        exclusion=_listed(found.get("exclusion")),
+    )
+    if criteria.is_empty:
+        reason = "truncated" if reply.is_truncated else "no_criteria"
+        return ParseFailure(reason=reason, detail="no question, pico or list of texts")
+    return criteria
+
+
+def _text(value: object) -> str:
+    return wellformed(" ".join(value.split())) if isinstance(value, str) else ""
+
+
+def _listed(value: object) -> Ids:
+    return tuple(_texts(value if isinstance(value, list) else [value]))
+
+
+def _texts(values: list[object]) -> Iterator[str]:
+    yield from filter(None, map(_text, values))
+
+
+def read_criteria(
+    dataset: ScreeningDataset, task: Task, reply: Reply
+) -> Criteria | ParseFailure:
+    """What a review asks for."""
+    if not dataset.records_of(task.key):
+        return ParseFailure(reason="unknown_review")
+    return parse_criteria(reply)
+
+
+def read_screen(
+    dataset: ScreeningDataset, task: Task, reply: Reply
+) -> ScreeningJudgement | ParseFailure:
+    """What a reply decides about a record; an import without a set knows of none."""
+    if dataset.validation_set is not None and dataset.find(task.key) is None:
+        return ParseFailure(reason="unknown_record")
+    return parse_screen(reply)
+
+
+STAGES = (
+    Stage(name="criteria", parse=read_criteria, gathers=True, once=True),
+    Stage(name="title", parse=read_screen, gathers=True),
+    Stage(name="abstract", parse=read_screen, gathers=True),
+    Stage(name="fulltext", parse=read_screen, follows=False),
+)
+"""Those with something after them gather: a failed call must not end a record."""

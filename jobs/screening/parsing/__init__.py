@@ -1,1 +1,0 @@
-"""What replies say; never raises on model output."""

@@ -1,0 +1,204 @@
+"""Plans the tasks of a run and makes the request of each.
+
+Pure and lazy; labels and kinds are never looked at. The plan of a run is derived again
+from data and stored replies whenever it is resumed or scored, so the same inputs must
+yield the same specs in the same order. A reply that nobody could read, and a call that
+failed, keep a record alive: only a decision ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from jobs.chat import chat_request, is_longer_than
+from jobs.screening import prompts
+from jobs.screening.data import (
+    REASON_CODES,
+    Criteria,
+    ScreeningJudgement,
+    ScreeningRecord,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.prompts import (
+    criteria_to_context,
+    describe_from_abstract,
+    describe_review,
+)
+from jobs.screening.settings import StageName
+from runner.job import Answer, Task, TaskSpec
+from runner.messages import ChatRequest
+
+
+def request(dataset: ScreeningDataset, task: Task) -> ChatRequest:
+    """The request of *task*; `KeyError` where the data lost its item."""
+    match task.stage:
+        case "criteria":
+            return criteria(dataset, task.key)
+        case "title" | "abstract" | "fulltext" as stage:
+            return screen(dataset, stage, dataset.record(task.key), task.context)
+        case _:
+            raise KeyError(task.stage)
+
+
+def criteria(dataset: ScreeningDataset, review: str) -> ChatRequest:
+    """What does the review ask for?"""
+    part = prompts.review_part(describe_from_abstract(dataset.review(review)).lines)
+    asked = dataset.prompts.messages("criteria", review=part)
+    return chat_request(dataset.settings, asked, prompts.CRITERIA)
+
+
+def screen(
+    dataset: ScreeningDataset,
+    stage: StageName,
+    record: ScreeningRecord,
+    context: str | None,
+) -> ChatRequest:
+    """Does the paper meet the review's criteria?
+
+    Args:
+        dataset: texts and settings.
+        stage: how much of the paper is read.
+        record: the review and the paper.
+        context: a model's criteria, if they were asked for.
+    """
+    settings = dataset.settings
+    text = dataset.paper(record.paper)
+    shown = text if settings.show_year else replace(text, year=None)
+    asked = dataset.prompts.messages(
+        stage,
+        reason_codes=", ".join(REASON_CODES),
+        review=prompts.review_part(
+            describe_review(settings, dataset.review(record.review), context).lines,
+            record.review if settings.show_ids else "",
+        ),
+        paper=prompts.paper_part(
+            stage,
+            shown,
+            dataset.fulltext(record.paper) if stage == "fulltext" else "",
+            seed=f"{stage}/{record.key}",
+            id_=record.paper if settings.show_ids else "",
+        ),
+    )
+    return chat_request(dataset.settings, asked, prompts.SCREEN)
+
+
+def planned_stages(dataset: ScreeningDataset) -> frozenset[str]:
+    """The stages that the settings ask for."""
+    settings = dataset.settings
+    first = {"criteria"} if settings.criteria_source == "llm" else set()
+    return frozenset({*first, *settings.stages})
+
+
+def plan(dataset: ScreeningDataset) -> Iterator[TaskSpec]:
+    """First-stage specs in the order of the set: reviews, or else records.
+
+    What cannot be asked is planned as skipped, with its reason: `no_criteria`,
+    `no_fulltext` or `too_long`.
+    """
+    settings = dataset.settings
+    if settings.criteria_source == "llm":
+        for review in dataset.screened:
+            # the key of a record holds a colon, that of a review none: no group is both
+            is_long = is_longer_than(
+                criteria(dataset, review), settings.max_prompt_tokens
+            )
+            yield TaskSpec(
+                stage="criteria",
+                key=review,
+                group=review,
+                skip="too_long" if is_long else None,
+            )
+            if is_long:
+                # nothing follows a skip: its records are planned, and told the same
+                yield from _screened(dataset, review, None)
+        return
+    for review in dataset.screened:
+        yield from _screened(dataset, review, None)
+
+
+def follow_up(
+    dataset: ScreeningDataset, group: tuple[Answer, ...]
+) -> Iterator[TaskSpec]:
+    """What follows from one answer, or from a call that failed.
+
+    After the criteria of a review, the first stage of its records; after a stage, the
+    next one, which is skipped as `excluded_earlier` where the record has ended.
+    """
+    (answer,) = group
+    task = answer.task
+    if answer.skip is not None or answer.is_open:
+        return
+    if task.stage == "criteria":
+        found = answer.parsed
+        context = criteria_to_context(found) if isinstance(found, Criteria) else None
+        yield from _screened(dataset, task.key, context)
+        return
+    record, stage = dataset.find(task.key), next_stage(dataset, task.stage)
+    if record is not None and stage is not None:
+        has_ended = ends_early(dataset, task.stage, answer.parsed)
+        yield _spec(dataset, stage, record, task.context, has_ended=has_ended)
+
+
+def ends_early(dataset: ScreeningDataset, stage: str, found: object) -> bool:
+    """Whether an answer keeps its record from the next stage.
+
+    A title alone must be sure of it: without a probability it ends nothing, unless
+    every exclusion does.
+    """
+    if not isinstance(found, ScreeningJudgement) or found.decision != "exclude":
+        return False
+    if stage != "title":
+        return True
+    p = 1.0 if found.p_include is None else found.p_include
+    return p <= dataset.settings.title_exclude_below
+
+
+def next_stage(dataset: ScreeningDataset, stage: str) -> StageName | None:
+    """The stage that follows; None after the last one."""
+    stages = dataset.settings.stages
+    later = stages[[*stages].index(stage) + 1 :] if stage in [*stages] else ()
+    return later[0] if later else None
+
+
+def _screened(
+    dataset: ScreeningDataset, review: str, context: str | None
+) -> Iterator[TaskSpec]:
+    first = dataset.settings.stages[0]
+    for record in dataset.records_of(review):
+        yield _spec(dataset, first, record, context)
+
+
+def _spec(
+    dataset: ScreeningDataset,
+    stage: StageName,
+    record: ScreeningRecord,
+    context: str | None,
+    *,
+    has_ended: bool = False,
+) -> TaskSpec:
+    skip = "excluded_earlier" if has_ended else _skip(dataset, stage, record, context)
+    return TaskSpec(
+        stage=stage,
+        key=record.key,
+        skip=skip,
+        context=context,
+        group=record.key if next_stage(dataset, stage) else None,
+    )
+
+
+def _skip(
+    dataset: ScreeningDataset,
+    stage: StageName,
+    record: ScreeningRecord,
+    context: str | None,
+) -> str | None:
+    settings = dataset.settings
+    if settings.criteria_source == "file":
+        criteria = dataset.review(record.review).criteria
+        if criteria is None or criteria.is_empty:
+            return "no_criteria"
+    if stage == "fulltext" and not dataset.has_fulltext(record.paper):
+        return "no_fulltext"
+    request = screen(dataset, stage, record, context)
+    return "too_long" if is_longer_than(request, settings.max_prompt_tokens) else None

@@ -1,0 +1,446 @@
+"""Reads a run's answers in one pass into decisions, one column a model and replicate.
+
+The last stage with a readable reply decides a record. An unreadable, failed or skipped
+stage never excludes: the record stays alive, and the decision of the stage before it
+stands. Replicates of a model are joined into one column, models into ensembles.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from jobs.inputs.rows import InputFindings
+from jobs.metrics.columns import Floats, Ints, quotient
+from jobs.screening.data import Criteria, Decision, ScreeningJudgement
+from jobs.screening.decisions import (
+    EXCLUDE,
+    FAILED,
+    INCLUDE,
+    MISSING,
+    NOTED,
+    READABLE,
+    SKIPPED,
+    UNCLEAR,
+    UNPARSED,
+    Decisions,
+    ScreenedRecords,
+    ScreeningPredictions,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.parsing import parse_criteria, parse_screen, score_alone
+from jobs.screening.plan import ends_early
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+
+OUTCOME_OF: Mapping[Decision, int] = {
+    "include": INCLUDE,
+    "exclude": EXCLUDE,
+    "unclear": UNCLEAR,
+}
+
+EXCLUDED_EARLIER = "excluded_earlier"
+NOT_REACHED = frozenset({EXCLUDED_EARLIER, "missing"})
+"""Skips that say that a stage was never due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageAnswer:
+    """One stage of one record."""
+
+    stage: int  #: place among the stages
+    parsed: ScreeningJudgement | ParseFailure | None = None  #: None: no reply
+    error: str | None = None
+    p: float | None = None  #: of a reply that states a score and no decision
+    skip: str | None = None
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOutcome:
+    """What the stages of one record come to, with one model once asked."""
+
+    outcome: int
+    p: float | None = None
+    stage: int = -1  #: that decided; -1: none
+    ended: int  #: stages that were passed
+    latest: int  #: outcome of the last stage that was due
+    reason_code: str = ""
+    reason: str = ""
+    skip: str = ""
+    replies: int = 0
+    noticed: tuple[str, ...] = field(default=())
+
+
+def read_stage(answer: Answer, stage: int) -> StageAnswer:
+    """One answer, read by the present rules."""
+    reply = answer.chat
+    parsed = None if reply is None else parse_screen(reply)
+    has_score = isinstance(parsed, ParseFailure) and parsed.reason == "score_only"
+    return StageAnswer(
+        stage=stage,
+        parsed=parsed,
+        p=score_alone(reply.text) if reply is not None and has_score else None,
+        error=answer.error,
+        skip=answer.skip,
+        is_open=answer.is_open,
+    )
+
+
+def combine_stages(
+    steps: Iterable[StageAnswer], last: int, *, has_ended: bool
+) -> RecordOutcome:
+    """What the steps of a record come to.
+
+    Args:
+        steps: at most one a stage, in any order; none after the one that ended it.
+        last: place of the last stage that there is.
+        has_ended: whether the last of the steps excluded it for good. Without that it
+            is alive, whether a later stage failed or has yet to come.
+    """
+    due = sorted(steps, key=lambda own: own.stage)
+    reached = [own for own in due if own.skip not in NOT_REACHED and not own.is_open]
+    readable = [
+        (own, own.parsed)
+        for own in reached
+        if isinstance(own.parsed, ScreeningJudgement)
+    ]
+    skip = next((own.skip for own in reversed(reached) if own.skip is not None), "")
+    noticed = tuple(word for own in reached for word in _noticed(own.parsed))
+    replies = sum(own.parsed is not None for own in reached)
+    latest = _outcome(due[-1]) if due else MISSING
+    if not readable:
+        return RecordOutcome(
+            outcome=_without_decision(reached),
+            p=next((own.p for own in reversed(reached) if own.p is not None), None),
+            ended=last,
+            latest=latest,
+            skip=skip,
+            replies=replies,
+            noticed=noticed,
+        )
+    deciding, said = readable[-1]
+    return RecordOutcome(
+        outcome=OUTCOME_OF[said.decision],
+        p=said.p_include,
+        stage=deciding.stage,
+        ended=deciding.stage if has_ended else last,
+        latest=latest,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        skip=skip,
+        replies=replies,
+        noticed=noticed,
+    )
+
+
+def is_exclusion(step: StageAnswer) -> bool:
+    """Whether a stage excluded its record."""
+    return _outcome(step) == EXCLUDE
+
+
+def _outcome(step: StageAnswer) -> int:
+    """What one stage came to."""
+    match step.parsed:
+        case ScreeningJudgement(decision=decision):
+            return OUTCOME_OF[decision]
+        case ParseFailure():
+            return UNPARSED
+        case None:
+            if step.error is not None:
+                return FAILED
+            return MISSING if step.skip in {None, *NOT_REACHED} else SKIPPED
+
+
+def _without_decision(reached: list[StageAnswer]) -> int:
+    """Why nothing was decided: by what came nearest to it."""
+    return min((_outcome(own) for own in reached), default=MISSING)
+
+
+def _noticed(parsed: ScreeningJudgement | ParseFailure | None) -> tuple[str, ...]:
+    if isinstance(parsed, ParseFailure):
+        return (f"parse.{parsed.reason}",)
+    return () if parsed is None else parsed.noticed
+
+
+EnsembleRule = Literal["any", "majority", "all"]
+
+
+def join_replicates(model: str, replicates: Sequence[Decisions]) -> Decisions:
+    """A model's replicates joined: majority of what was read, a tie is unclear."""
+    if len(replicates) == 1:
+        (only,) = replicates
+        return replace(only, model=model, replicate=None)
+    outcome = _majority(_outcomes(replicates))
+    return _joined(model, replicates, outcome)
+
+
+def join_models(rule: EnsembleRule, models: Sequence[Decisions]) -> Decisions:
+    """An ensemble: the majority, and who includes if `any` model does, or only `all`.
+
+    Its p_include is the mean of the models', whatever the rule.
+    """
+    outcomes = _outcomes(models)
+    outcome = _majority(outcomes)
+    includes = outcomes == INCLUDE
+    if rule == "any":
+        outcome[includes.any(axis=0)] = INCLUDE
+    elif rule == "all":
+        is_torn = includes.any(axis=0) & ~includes.all(axis=0)
+        excluded = (outcomes == EXCLUDE).any(axis=0)
+        outcome[is_torn] = np.where(excluded, EXCLUDE, UNCLEAR)[is_torn]
+    return _joined(f"ensemble/{rule}", models, outcome)
+
+
+def _outcomes(columns: Sequence[Decisions]) -> Ints:
+    return np.stack([own.outcome for own in columns])
+
+
+def _majority(outcomes: Ints) -> Ints:
+    """The most frequent readable outcome; a tie is unclear, none what is nearest."""
+    votes = np.stack([(outcomes == own).sum(axis=0) for own in READABLE])
+    most = votes.max(axis=0)
+    is_tie = (votes == most).sum(axis=0) > 1
+    found: Ints = np.asarray(READABLE, dtype=np.int64)[votes.argmax(axis=0)]
+    found[is_tie] = UNCLEAR
+    # outcomes without a decision stand in the order of how near they came to one
+    return np.where(most > 0, found, outcomes.min(axis=0, initial=MISSING))
+
+
+def _joined(model: str, columns: Sequence[Decisions], outcome: Ints) -> Decisions:
+    first = columns[0]
+    stage, ended = (
+        np.stack([getattr(own, name) for own in columns]).max(axis=0)
+        for name in ("stage", "ended")
+    )
+    counts: Counter[str] = Counter()
+    skip: Counter[str] = Counter()
+    for own in columns:
+        counts.update(own.counts)
+        skip.update(own.skip)
+    codes, reasons = _reasons(columns, outcome)
+    return Decisions(
+        model=model,
+        outcome=outcome,
+        p=_mean([own.p for own in columns]),
+        stage=stage,
+        ended=ended,
+        latest=outcome,
+        stages=first.stages,
+        reason_code=codes,
+        reason=reasons,
+        replies=sum(own.replies for own in columns),
+        skip=dict(skip),
+        counts=dict(counts),
+    )
+
+
+def _mean(columns: Sequence[Floats]) -> Floats:
+    """The mean of the defined probabilities; NaN where there is none."""
+    table = np.stack(columns)
+    total = np.where(np.isnan(table), 0.0, table).sum(axis=0)
+    return quotient(total, (~np.isnan(table)).sum(axis=0))
+
+
+def _reasons(
+    columns: Sequence[Decisions], outcome: Ints
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Of each record the reason of the first column that says what all come to."""
+    codes, reasons = [], []
+    outcomes = _outcomes(columns)
+    agrees = (outcomes == outcome).argmax(axis=0)
+    for row, at in enumerate(agrees.tolist()):
+        own = columns[at]
+        codes.append(own.reason_code[row] if own.reason_code else "")
+        reasons.append(own.reason[row] if own.reason else "")
+    return codes, reasons
+
+
+def collect_predictions(
+    dataset: ScreeningDataset, answers: Answers, found: ScreenedRecords
+) -> ScreeningPredictions:
+    """Everything that the answers say of the *found* records, by the present rules."""
+    gathering = _Collector(dataset, answers, found)
+    for family in answers.families():
+        gathering.add(family)
+    replicates = gathering.columns()
+    joined = [
+        join_replicates(model, [own for own in replicates if own.model == model])
+        for model in answers.models
+    ]
+    ensembles: list[Decisions] = []
+    if len(joined) > 1:
+        ensembles = [join_models(rule, joined) for rule in dataset.settings.ensemble]
+    noticed = gathering.noticed
+    return ScreeningPredictions(
+        records=found.records,
+        decisions=(*joined, *ensembles),
+        replicates=tuple(replicates) if answers.replicates > 1 else (),
+        models=answers.models,
+        findings=noticed.findings(),
+        missing=gathering.missing,
+        stale=gathering.stale,
+    )
+
+
+@dataclass
+class _ModelColumn:
+    """What one model, once asked, says of each record; filled in one by one."""
+
+    outcome: Ints
+    p: Floats
+    stage: Ints
+    ended: Ints
+    latest: Ints
+    reason_code: list[str]
+    reason: list[str]
+    noticed: list[str]
+    replies: int = 0
+    skip: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, n: int, last: int) -> _ModelColumn:
+        return cls(
+            outcome=np.full(n, MISSING, dtype=np.int64),
+            p=np.full(n, np.nan),
+            stage=np.full(n, -1, dtype=np.int64),
+            ended=np.full(n, last, dtype=np.int64),
+            latest=np.full(n, MISSING, dtype=np.int64),
+            reason_code=[""] * n,
+            reason=[""] * n,
+            noticed=[""] * n,
+        )
+
+    def put(self, at: int, own: RecordOutcome) -> None:
+        self.outcome[at] = own.outcome
+        self.p[at] = np.nan if own.p is None else own.p
+        self.stage[at], self.ended[at] = own.stage, own.ended
+        self.latest[at] = own.latest
+        self.reason_code[at], self.reason[at] = own.reason_code, own.reason
+        self.noticed[at] = NOTED.join(own.noticed)
+        if own.skip:
+            self.skip[own.skip] += 1
+        self.replies += own.replies
+        self.counts.update(own.noticed)
+
+
+class _Collector:
+    """One pass, with what it has found so far."""
+
+    def __init__(
+        self, dataset: ScreeningDataset, answers: Answers, found: ScreenedRecords
+    ) -> None:
+        self._found = found
+        self._imported = answers.imported
+        self._asked = {name: at for at, name in enumerate(found.stages)}
+        self._stages = tuple(self._asked)
+        self._dataset = dataset
+        self._steps: dict[tuple[str, int], dict[int, list[StageAnswer]]] = {
+            (model, replicate): {}
+            for model in answers.models
+            for replicate in range(1, answers.replicates + 1)
+        }
+        self.noticed = InputFindings()
+        self._open = 0
+        self.stale = 0
+
+    def add(self, family: Sequence[Answer]) -> None:
+        """Take in a first-stage answer with what descends from it."""
+        for answer in family:
+            task = answer.task
+            if task.stage == "criteria":
+                self._note(answer)
+                continue
+            stage = self._asked.get(task.stage)
+            at = self._found.places.get(task.key)
+            own = self._steps.get((task.model, task.replicate))
+            if stage is None or at is None or own is None:
+                self.stale += answer.reply is not None
+            else:
+                own.setdefault(at, []).append(read_stage(answer, stage))
+
+    def _note(self, answer: Answer) -> None:
+        """Flag criteria that no model stated: the review's abstract was told."""
+        reply = answer.chat
+        is_stated = reply is not None and isinstance(parse_criteria(reply), Criteria)
+        if not (is_stated or answer.is_open):
+            task = answer.task
+            self.noticed.add(
+                "criteria_not_stated",
+                "warn",
+                f"criteria of {task.model}",
+                "A model was to state what a review asks for, and did not or could not "
+                "be read: it was told the review's own abstract, or its title.",
+                example=task.key,
+            )
+
+    @property
+    def missing(self) -> int:
+        """Tasks that are due and not there; known when all columns were made."""
+        if self._imported:
+            return 0
+        n = len(self._found.records)
+        return self._open + sum(n - len(own) for own in self._steps.values())
+
+    def columns(self) -> list[Decisions]:
+        """Every model and replicate, in the run's order."""
+        return [
+            self._column(model, replicate, steps)
+            for (model, replicate), steps in self._steps.items()
+        ]
+
+    def _column(
+        self, model: str, replicate: int, steps: Mapping[int, Sequence[StageAnswer]]
+    ) -> Decisions:
+        last = len(self._stages) - 1
+        column = _ModelColumn.of(len(self._found.records), last)
+        for at, own in steps.items():
+            due, has_ended = self._due(own)
+            column.put(at, combine_stages(due, last, has_ended=has_ended))
+            if has_ended and due[-1].stage < last:
+                column.skip[EXCLUDED_EARLIER] += 1
+        return Decisions(
+            model=model,
+            replicate=replicate,
+            outcome=column.outcome,
+            p=column.p,
+            stage=column.stage,
+            ended=column.ended,
+            latest=column.latest,
+            stages=self._stages,
+            reason_code=column.reason_code,
+            reason=column.reason,
+            noticed=column.noticed,
+            replies=column.replies,
+            skip=dict(column.skip),
+            counts=dict(column.counts),
+        )
+
+    def _due(self, steps: Sequence[StageAnswer]) -> tuple[Sequence[StageAnswer], bool]:
+        """The steps up to the one that ends the record, and whether one does."""
+        in_order = sorted(steps, key=lambda step: step.stage)
+        if self._imported:
+            # what the settings were is not known: nothing after an exclusion is an end
+            return in_order, is_exclusion(in_order[-1])
+        due: list[StageAnswer] = []
+        has_ended = False
+        for own in in_order:
+            if has_ended:
+                self.stale += own.parsed is not None
+                continue
+            # it was not asked under settings that have changed since
+            self._open += own.skip == EXCLUDED_EARLIER
+            due.append(own)
+            has_ended = ends_early(self._dataset, self._stages[own.stage], own.parsed)
+        before = due[-1]
+        is_answered = before.parsed is not None or before.error is not None
+        if is_answered and not has_ended and before.stage < len(self._stages) - 1:
+            # it has yet to be planned, or the run never had such a stage
+            self._open += 1
+            due.append(StageAnswer(stage=before.stage + 1, is_open=True))
+        return due, has_ended

@@ -1,0 +1,392 @@
+"""Prepares the validation set as a folder: `siftlog prepare screening`.
+
+The folder is built once, with the same bytes on every machine, and summarised in a few
+lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jobs.screening import inputs, set_files
+from jobs.screening.contamination import macro_confirmed, together
+from jobs.screening.corpus import read_corpus, table_paths
+from jobs.screening.data import KINDS, REASON_CODES, ArticleText, Corpus, RecordKind
+from jobs.screening.graph import Graph, Overview, overview
+from jobs.screening.inputs import MANIFEST
+from jobs.screening.set_files import BuiltSet, build
+from jobs.screening.settings import INPUTS, ScreeningSettings
+from jobs.screening.topic_drift import macro_drift
+from jobs.text import plural
+from runner.job import InputFile, Prepared
+from runner.workload import input_hashes
+
+
+def summary_text(
+    summary: Mapping[str, Any], drawn: Mapping[str, Mapping[RecordKind, int]]
+) -> str:
+    """The summary of a set as people read it.
+
+    Args:
+        summary: the content of summary.json.
+        drawn: by review, the papers drawn of each kind that is short.
+    """
+    inputs, near, made = (summary[part] for part in ("inputs", "near_misses", "set"))
+    lines = [
+        (
+            f"inputs         {plural(inputs['reviews'], 'review')} "
+            f"({inputs['reviews_citing']:,} cite anything), "
+            f"{plural(inputs['papers'], 'paper')} "
+            f"({inputs['papers_with_abstract']:,} with abstract), "
+            f"{plural(inputs['edges'], 'edge')} ({inputs['edges_unique']:,} unique), "
+            f"{plural(inputs['shared_papers'], 'shared paper')} (by at most "
+            f"{plural(inputs['largest_paper_degree'], 'review')})"
+        ),
+        *_input_remarks(summary),
+        (
+            f"near misses    {plural(near['reviews_analysed'], 'review')} analysed, "
+            f"{near['reviews_with_candidates']:,} with candidates"
+            f"{_share(near['share_with_candidates'])}; their candidates: "
+            f"total {near['total']:,}{_in_all(near)} mean {_figure(near['mean'])} "
+            f"median {_figure(near['median'])} min {_figure(near['min'])} "
+            f"max {_figure(near['max'])} std {_figure(near['std'])}"
+        ),
+        "               "
+        + "  ".join(f"{name}: {n}" for name, n in near["histogram"].items()),
+        (
+            f"set            {plural(made['reviews'], 'review')}, "
+            f"{plural(made['records'], 'record')}: "
+            + (
+                ", ".join(f"{n:,} {kind}" for kind, n in made["kinds"].items())
+                or "none"
+            )
+        ),
+    ]
+    if not made["records"]:
+        lines.append(
+            "               no review is left: take other --negatives, "
+            "--keep-without-negatives or a lower --min-included"
+        )
+    if made["dropped"]:
+        left = ", ".join(f"{n:,} {why}" for why, n in made["dropped"].items())
+        lines.append(f"left out       {left}")
+    if made["short"]:
+        lines.append(f"short          {_short(made['short'], drawn)}")
+    drift = summary["topic_drift"]
+    if drift["reviews"]:
+        shown = "  ".join(
+            f"{name} {_figure(value)}" for name, value in drift["macro"].items()
+        )
+        lines.append(f"topic drift    {shown}")
+    lines += [
+        f"               {kind} negatives of {plural(len(easy), 'review')} are too "
+        "easy: topic alone nearly tells them"
+        for kind, easy in drift["too_easy"].items()
+    ]
+    doubt = summary["contamination"]
+    if doubt:
+        lines.append(
+            f"contamination  {plural(doubt['n'], 'candidate')} of all reviews: "
+            f"{doubt['confirmed']:,} confirmed, {doubt['pending']:,} pending, "
+            f"{plural(doubt['duplicate_suspect'], 'duplicate suspect')}, "
+            f"{doubt['unverified']:,} unverified; eligible between "
+            f"{_figure(doubt['lower'])} and {_figure(doubt['upper'])}"
+        )
+        lines.append(
+            "               "
+            f"share confirmed {_figure(doubt['share_confirmed_micro'])}, "
+            f"mean of {plural(doubt['reviews'], 'review')} "
+            f"{_figure(doubt['share_confirmed_macro'])}"
+        )
+    lines += [
+        f"{found['severity']:14} {found['message']} {found['where']}: {found['n']:,}"
+        + (f", such as {found['example']}" if found["example"] else "")
+        for found in summary["findings"]
+    ]
+    return "\n".join(lines)
+
+
+def _input_remarks(summary: Mapping[str, Any]) -> Iterator[str]:
+    """What else is to be known of the inputs, where there is anything."""
+    inputs, codes = summary["inputs"], summary["reason_codes"]
+    if inputs["hubs_ignored"]:
+        yield (
+            f"               {plural(inputs['hubs_ignored'], 'hub paper')} did not "
+            "relate reviews"
+        )
+    if inputs["citing_reviews_without_row"]:
+        absent = plural(inputs["citing_reviews_without_row"], "review")
+        yield f"               {absent} with citations but without title and abstract"
+    if inputs["exclusions"]:
+        yield (
+            f"               {plural(inputs['exclusions'], 'known exclusion')} "
+            f"({inputs['exclusions_with_text']:,} in the paper table), "
+            f"{inputs['awaiting_or_ongoing']:,} awaiting assessment or ongoing"
+        )
+    if codes:
+        by_code = ", ".join(f"{n:,} {code}" for code, n in codes.items())
+        yield f"               reasons for exclusion, coded: {by_code}"
+
+
+def _short(
+    short: Mapping[str, Mapping[RecordKind, int]],
+    drawn: Mapping[str, Mapping[RecordKind, int]],
+) -> str:
+    """Reviews with fewer papers than asked for, and by kind how many were drawn.
+
+    What is missing is not named alone: who asks for a million wants all there are.
+    """
+    kinds: dict[RecordKind, list[tuple[int, int]]] = {}
+    for review, lack in short.items():
+        for kind, n in lack.items():
+            kinds.setdefault(kind, []).append((drawn[review][kind], n))
+    shown = ", ".join(
+        f"{sum(n for n, _ in own):,} of {sum(map(sum, own)):,} {kind} asked for in "
+        f"{plural(len(own), 'review')}"
+        for kind, own in kinds.items()
+    )
+    return (
+        f"{plural(len(short), 'review')} with fewer papers than asked for, all drawn: "
+        f"{shown}"
+    )
+
+
+def _in_all(near: Mapping[str, Any]) -> str:
+    """The total of all reviews, where those that are not analysed have more."""
+    total = near["all_reviews_total"]
+    return "" if total == near["total"] else f" ({total:,} of all reviews)"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f" ({100 * value:.1f}%)"
+
+
+def _figure(value: float | None) -> str:
+    """At most three decimals; n/a where undefined."""
+    return "n/a" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+SAMPLER = 1
+"""Version of the draw; raised when the same inputs come to another set."""
+
+_SCORING = frozenset(
+    {"unclear", "threshold", "ensemble", "wss", "wss_level", "recall_share"}
+    | {"prevalence", "boot_b", "boot_seed", "level", "interval", "min_clusters"}
+    | {"limit", "confidence_kind"}
+)
+_ASKING = frozenset(
+    {
+        "stages",
+        "title_exclude_below",
+        "criteria_source",
+        "title_criteria",
+        "show_ids",
+        "show_year",
+    }
+    | {"max_prompt_tokens", "max_output_tokens", "temperature", "structured", "reask"}
+    | {"ascii"}
+)
+"""Settings that no set depends on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSet:
+    """What is said of a set."""
+
+    text: str
+    json: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFolder:
+    """A set that is about to be written; its inputs have been read and are whole."""
+
+    settings: ScreeningSettings
+    corpus: Corpus = field(repr=False)
+
+    def write(self, folder: Path) -> PreparedSet:
+        """Write all files of the set into an empty folder."""
+        settings, corpus = self.settings, self.corpus
+        graph = Graph(corpus, settings.max_paper_degree)
+        with (
+            set_files.csv_table(
+                folder / "candidates.csv", inputs.CANDIDATES
+            ) as candidates,
+            set_files.csv_table(
+                folder / "validation_set.csv", inputs.RECORDS
+            ) as records,
+        ):
+            built = build(
+                corpus,
+                graph,
+                settings,
+                candidates=candidates.add,
+                records=lambda drawn: records.add(map(set_files.record_row, drawn)),
+            )
+        _write_tables(folder, built)
+        set_files.write_jsonl(
+            folder / "reviews.jsonl",
+            (
+                set_files.review_json(
+                    review,
+                    corpus.reviews.get(review, ArticleText()),
+                    corpus.criteria.get(review),
+                )
+                for review in built.reviews
+            ),
+        )
+        set_files.write_jsonl(
+            folder / "papers.jsonl",
+            (
+                set_files.paper_json(paper, corpus.text(paper))
+                for paper in sorted(built.papers)
+            ),
+        )
+        summary = _summary(corpus, graph, built)
+        set_files.write_json(folder / "summary.json", summary)
+        made = sorted(path for path in folder.iterdir())
+        set_files.write_json(folder / MANIFEST, _manifest(settings, made))
+        return PreparedSet(text=summary_text(summary, built.drawn), json=summary)
+
+
+def prepare_set(settings: ScreeningSettings) -> SetFolder:
+    """Read all inputs; nothing is written before they are known to be whole.
+
+    Raises:
+        UsageError: no inputs are named.
+        DatasetError: one of them is off.
+    """
+    return SetFolder(settings=settings, corpus=read_corpus(settings))
+
+
+SUBCOMMANDS: Mapping[str, Callable[[ScreeningSettings], Prepared | SetFolder]] = {
+    "": prepare_set
+}
+"""By the word that follows the job's name; none does."""
+
+
+def _write_tables(folder: Path, built: BuiltSet) -> None:
+    with set_files.csv_table(folder / "near_miss_stats.csv", inputs.STATISTICS) as rows:
+        rows.add(map(set_files.statistics_row, built.statistics))
+    with set_files.csv_table(folder / "topic_drift.csv", inputs.DRIFT) as rows:
+        for each in built.drift:
+            rows.add(set_files.drift_rows(each))
+    with set_files.csv_table(
+        folder / "contamination.csv", inputs.CONTAMINATION
+    ) as rows:
+        rows.add(
+            set_files.contamination_row(review, each)
+            for review, each in built.contamination.items()
+        )
+
+
+def _summary(corpus: Corpus, graph: Graph, built: BuiltSet) -> dict[str, Any]:
+    analysed = {each.review for each in built.analysed if each.n_candidates}
+    drift = [each for each in built.drift if each.review in analysed]
+    known = [
+        built.contamination[r] for r in sorted(analysed & set(built.contamination))
+    ]
+    every = together(built.contamination.values())
+    return {
+        "inputs": {
+            **corpus.sizes,
+            "shared_papers": graph.n_shared,
+            "largest_paper_degree": graph.max_degree,
+            "hubs_ignored": graph.n_hubs,
+        },
+        "reason_codes": _reason_codes(corpus),
+        "near_misses": _overview_json(overview(built.analysed), built),
+        "set": {
+            "reviews": len(built.reviews),
+            "records": built.kinds.total(),
+            "kinds": dict(built.kinds),
+            "pools": dict(built.pools),
+            "dropped": dict(sorted(built.dropped.items())),
+            "short": {review: dict(lack) for review, lack in built.short.items()},
+        },
+        "topic_drift": {
+            "reviews": len(drift),
+            "macro": macro_drift(drift),
+            "too_easy": {
+                kind: easy
+                for kind in KINDS
+                if (easy := [each.review for each in drift if each.is_easy(kind)])
+            },
+        },
+        "contamination": {
+            **asdict(every),
+            "n": every.n,
+            "share_confirmed_micro": every.share_confirmed,
+            "share_confirmed_macro": macro_confirmed(known),
+            "reviews": len(known),
+            "lower": every.lower,
+            "upper": every.upper,
+        }
+        if built.contamination
+        else None,
+        "findings": [asdict(each) for each in corpus.findings],
+    }
+
+
+def _reason_codes(corpus: Corpus) -> dict[str, int]:
+    """Exclusions by the code of their reason; those without a reason have none."""
+    counts = Counter(
+        each.reason_code for each in corpus.exclusions if each.status == "excluded"
+    )
+    return {code: counts[code] for code in REASON_CODES if counts[code]}
+
+
+def _overview_json(seen: Overview, built: BuiltSet) -> dict[str, Any]:
+    figures = seen.candidates
+    return {
+        "reviews_analysed": seen.analysed,
+        "reviews_with_candidates": seen.with_candidates,
+        "share_with_candidates": seen.share,
+        "total": seen.total,
+        "mean": figures.mean,
+        "median": figures.median,
+        "min": figures.min,
+        "max": figures.max,
+        "std": figures.std,
+        "histogram": dict(seen.histogram),
+        "all_reviews_total": sum(each.n_candidates for each in built.statistics),
+    }
+
+
+def _manifest(settings: ScreeningSettings, made: Iterable[Path]) -> dict[str, Any]:
+    """What the set was made from, how, and its own files.
+
+    Args:
+        settings: whose options stand in their order.
+        made: the files of the set.
+    """
+    paths = {
+        **table_paths(settings),
+        **{
+            name: path
+            for name in ("excluded", "criteria", "reason_map")
+            if (path := getattr(settings, name)) is not None
+        },
+    }
+    left_out = {*INPUTS, "records", *_SCORING, *_ASKING}
+    options = settings.model_dump(mode="json", exclude=left_out)
+    hashes = _hashes(paths)
+    return {
+        "sampler_version": SAMPLER,
+        "inputs": {
+            name: {"file": path.name, "sha256": hashes[name]}
+            for name, path in paths.items()
+        },
+        "options": options,
+        "files": _hashes({path.name: path for path in made}),
+    }
+
+
+def _hashes(paths: Mapping[str, Path]) -> dict[str, str]:
+    """The SHA-256 of each file, by its name here."""
+    named = (InputFile(setting=name, path=path) for name, path in paths.items())
+    return {found.setting: found.sha256 for found in input_hashes(named)}

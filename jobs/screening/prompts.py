@@ -1,0 +1,340 @@
+"""Defines the prompts of screening: wording, contents, and the schemas of replies.
+
+The wording is in `prompts.toml`. What comes from files is put between delimiters, the
+paper's derived from the task. Labels, kinds, related reviews and counts are never
+offered to a prompt, and ids only on request.
+
+A review is described by the first of these that exists: the file of criteria, the
+sections of its abstract, its title alone. With `criteria_source=llm` the criteria that
+a model stated come first.
+
+What a review found gives away what it included. So nothing behind the first word of
+results is looked at, only named sections are taken from what is left, and each ends
+where studies are counted: a section that is too short is better than a leak.
+
+All screening stages share one schema, since an endpoint may put it before the messages.
+Fields are answered in the order in which they are declared: each criterion, the reason,
+and only then the decision. The docstrings of the schema's classes are sent along.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from jobs.chat import data_block
+from jobs.screening.data import ArticleText, Criteria, Decision, ReasonCode, SetReview
+from jobs.screening.input_tables import PICO
+from jobs.screening.settings import ScreeningSettings, StageName
+from runner.messages import TextPart
+from runner.prompts import REASK, Placeholder, PromptBlock, PromptCatalog
+from runner.structured import schema_of
+
+_REVIEW: Final = Placeholder(
+    name="review",
+    meaning="what the review asks for, between marks",
+    needed=True,
+)
+_PAPER: Final = Placeholder(
+    name="paper",
+    meaning="the paper as far as the stage shows it, between marks",
+    needed=True,
+)
+_REASON_CODES: Final = Placeholder(
+    name="reason_codes", meaning="the codes of reasons, with commas between them"
+)
+
+
+def _screening(stage: str, shown: str) -> PromptBlock:
+    return PromptBlock(
+        name=stage,
+        meaning=f"does a paper meet the review's criteria, by {shown}",
+        parts={"system": (_REASON_CODES,), "user": (_REVIEW, _PAPER)},
+    )
+
+
+WORDING: Final = PromptCatalog(
+    job="screening",
+    file=Path(__file__).with_name("prompts.toml"),
+    blocks=(
+        PromptBlock(
+            name="criteria",
+            meaning="what does a review ask for, by its own abstract "
+            "(criteria_source=llm)",
+            parts={"system": (), "user": (_REVIEW,)},
+        ),
+        _screening("title", "its title alone"),
+        _screening("abstract", "its title and abstract"),
+        _screening("fulltext", "its full text"),
+        REASK,
+    ),
+)
+
+
+OBJECTIVES = "Objectives"
+SELECTION = "Selection criteria"
+SHOWN = (OBJECTIVES, SELECTION)
+"""Sections that say what a review looks for, and nothing of what it found."""
+
+HEADINGS = (
+    "Background",
+    OBJECTIVES,
+    "Search methods",
+    "Search strategy",
+    SELECTION,
+    "Data collection and analysis",
+    "Data collection & analysis",
+)
+"""Of what a review tells before its results; written so, or in capitals throughout."""
+
+_HEADING = re.compile(
+    r"\b("
+    + "|".join(re.escape(form) for each in HEADINGS for form in (each, each.upper()))
+    + r")\b(?:\s*:\s*|\s)",
+)
+_BY_CAPITALS = {each.upper(): each for each in HEADINGS}
+_ENDS = ".?!:;)]"
+"""Marks after which a section may begin."""
+
+# these words tell of results wherever they stand and however they are written
+_RESULTS = re.compile(
+    r"\b(?:main\s+results?|(?:author|reviewer)\W?s?\W?\s+conclusions?)\b", re.IGNORECASE
+)
+# others do where they head a section
+_RESULTS_HEADING = re.compile(
+    r"\b(?i:results?|(?:main\s|key\s)?findings|conclusions?|summary)"
+    r"(?:\s*:|\s+(?=[A-Z\d]))"
+)
+
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+_NUMBER = (
+    r"(?:\d[\d,]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|"
+    r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:\W\w+)?|hundred)"
+)
+# not the phase or type of something, how long a study lasts, whom it enrols, or how
+# many things there are in it
+_COUNTED = re.compile(
+    rf"(?<!phase )(?<!type )\b{_NUMBER}"
+    r"\s+(?!(?:types?|kinds?|weeks?|months?|years?|days?|participants|patients)\b)"
+    r"(?:(?!(?:in|for|with|from|between|versus|or)\b)[\w()\u2010-]+\s+){0,4}"
+    r"(?:trials|studies|RCTs|papers|articles|reports|publications|records)\b",
+    re.IGNORECASE,
+)
+_WERE_FOUND = re.compile(
+    r"\b(?:includ|identif|found|met\b|fulfil|eligible|contribut|retriev|analys|pool)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache
+def sections(abstract: str) -> Mapping[str, str]:
+    """The sections that may be shown, by heading; empty ones are left out.
+
+    Remembered for some abstracts: each paper of a review asks for the same.
+    """
+    told = _RESULTS.split(f"{abstract} ", maxsplit=1)[0]
+    results = next(_beginning(_RESULTS_HEADING, told), None)
+    if results is not None:
+        told = told[: results.start()]
+    found = list(_beginning(_HEADING, told))
+    ends = [*(heading.start() for heading in found[1:]), len(told)]
+    shown: dict[str, str] = {}
+    for heading, end in zip(found, ends, strict=False):
+        name = _BY_CAPITALS[heading[1].upper()]
+        text = _before_counts(told[heading.end() : end])
+        if text and name not in shown:
+            shown[name] = text
+    return MappingProxyType({name: shown[name] for name in SHOWN if name in shown})
+
+
+def _beginning(heading: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The headings at the start of *text*, of a line, after a sentence or a gap."""
+    for found in heading.finditer(text):
+        before = text[: found.start()]
+        words = before.rstrip()
+        gap = before[len(words) :]
+        if not words or words[-1] in _ENDS or len(gap) > 1 or "\n" in gap:
+            yield found
+
+
+def _before_counts(text: str) -> str:
+    """The sentences up to one that says how many studies there were."""
+    sentences = takewhile(lambda each: not _counts(each), _SENTENCES.split(text))
+    return " ".join(" ".join(sentences).split())
+
+
+def _counts(sentence: str) -> bool:
+    return bool(_COUNTED.search(sentence) and _WERE_FOUND.search(sentence))
+
+
+CriteriaSource: TypeAlias = Literal["llm", "file", "sections", "title"]
+
+LabelledLines: TypeAlias = tuple[tuple[str, str], ...]
+"""Labels and what they say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewDescription:
+    """What stands in the prompt of a review."""
+
+    source: CriteriaSource
+    lines: LabelledLines
+
+
+def describe_review(
+    settings: ScreeningSettings, review: SetReview, context: str | None = None
+) -> ReviewDescription:
+    """What is told of *review*.
+
+    Args:
+        settings: which sources count.
+        review: its text, and its criteria from the file.
+        context: of a task that follows a model's criteria; see `carrying`.
+    """
+    if context is not None:
+        return ReviewDescription(
+            source="llm", lines=_lines(review.text, _criteria_from_context(context))
+        )
+    criteria = review.criteria
+    if settings.criteria_source != "llm" and criteria and not criteria.is_empty:
+        return ReviewDescription(source="file", lines=_lines(review.text, criteria))
+    return describe_from_abstract(review)
+
+
+def describe_from_abstract(review: SetReview) -> ReviewDescription:
+    """What the review's own abstract says, else its title."""
+    found = sections(review.text.abstract)
+    return ReviewDescription(
+        source="sections" if found else "title",
+        lines=(*_title(review.text), *found.items()),
+    )
+
+
+def criteria_to_context(criteria: Criteria) -> str:
+    """A model's criteria as the context of the tasks that follow."""
+    return json.dumps(asdict(criteria), ensure_ascii=False)
+
+
+def _criteria_from_context(context: str) -> Criteria:
+    fields = json.loads(context)
+    return Criteria(
+        question=fields["question"],
+        pico=fields["pico"],
+        inclusion=tuple(fields["inclusion"]),
+        exclusion=tuple(fields["exclusion"]),
+    )
+
+
+def _lines(text: ArticleText, criteria: Criteria) -> LabelledLines:
+    return (*_title(text), *_criteria(criteria))
+
+
+def _title(text: ArticleText) -> Iterator[tuple[str, str]]:
+    if text.title:
+        yield "Title", text.title
+
+
+def _criteria(criteria: Criteria) -> Iterator[tuple[str, str]]:
+    if criteria.question:
+        yield "Question", criteria.question
+    for name in PICO:
+        if name in criteria.pico:
+            yield name.capitalize(), criteria.pico[name]
+    for each in criteria.inclusion:
+        yield "Inclusion criterion", each
+    for each in criteria.exclusion:
+        yield "Exclusion criterion", each
+    for heading, each in criteria.headings.items():
+        yield f"Criterion ({heading})", each
+
+
+def review_part(lines: LabelledLines, review: str = "") -> TextPart:
+    """What a review asks for; a provider's cache may end after it.
+
+    Args:
+        lines: what is told.
+        review: its id; empty: hidden.
+    """
+    shown = (("Id", review), *lines) if review else lines
+    return TextPart(text=data_block("review", _listed(shown)), cache=True)
+
+
+def paper_part(
+    stage: StageName, text: ArticleText, body: str, *, seed: str, id_: str
+) -> TextPart:
+    """One paper, as far as its stage shows it.
+
+    Args:
+        stage: what is read.
+        text: title, and year if it may be shown.
+        body: the full text, for its stage.
+        seed: the task's key, from which the marks come.
+        id_: the paper's; empty: hidden.
+    """
+    lines = [("Id", id_)] if id_ else []
+    lines.append(("Title", text.title or "(no title)"))
+    if text.year is not None:
+        lines.append(("Year", str(text.year)))
+    if stage == "abstract":
+        lines.append(("Abstract", text.abstract or "(no abstract)"))
+    shown = _listed(lines)
+    if stage == "fulltext":
+        # the last field, so that its own line breaks harm nothing
+        shown = f"{shown}\nFull text: {body.strip()}"
+    return TextPart(text=data_block("paper", shown, seed=seed))
+
+
+def _listed(lines: LabelledLines | list[tuple[str, str]]) -> str:
+    """A field a line: a line break in a file must not add a criterion."""
+    return "\n".join(" ".join(f"{label}: {text}".split()) for label, text in lines)
+
+
+class Met(BaseModel):
+    """A criterion of the review, and whether the paper meets it."""
+
+    criterion: str
+    met: Literal["yes", "no", "unclear"]
+
+
+class ScreeningReply(BaseModel):
+    """Whether the paper meets all criteria; the reason has up to 300 characters."""
+
+    criteria: list[Met] | None
+    reason: str
+    reason_code: ReasonCode
+    decision: Decision
+    p_include: Annotated[
+        float,
+        Field(ge=0, le=1, description="probability that the paper meets all criteria"),
+    ]
+
+
+class Pico(BaseModel):
+    """Whom, what, against what and for which effect; empty where it is not said."""
+
+    population: str
+    intervention: str
+    comparison: str
+    outcome: str
+
+
+class CriteriaReply(BaseModel):
+    """What a review asks for."""
+
+    question: str
+    pico: Pico
+    inclusion: list[str]
+    exclusion: list[str]
+
+
+SCREEN = schema_of(ScreeningReply, "screening")
+CRITERIA = schema_of(CriteriaReply, "criteria")

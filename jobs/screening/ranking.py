@@ -1,0 +1,336 @@
+"""Measures the reading that a model's order saves, and thresholds on p_include.
+
+A review with one class only has no ranking to be right or wrong: every measure of it is
+undefined.
+
+A threshold that is chosen and judged on the same records flatters itself. So the same
+choice is also made on all reviews but one and judged on that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from jobs.metrics import (
+    Confusion,
+    Interval,
+    Ratio,
+    Resamples,
+    at_threshold,
+    auprc,
+    auroc,
+    confusion,
+    curve,
+    rates,
+    ratio,
+    with_interval,
+)
+from jobs.metrics.columns import Bools, Floats, Ints
+from jobs.metrics.screening import (
+    atd,
+    last_relevant_rank,
+    recall_at_share,
+    screening_loss,
+    screening_ndcg,
+    tnr_at_recall,
+    wss,
+)
+from jobs.screening.decisions import DecisionView
+from jobs.screening.settings import ScreeningSettings
+from runner.scorecard import Cell, Metric
+
+SHARE = 0.10
+LEVELS = (0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedReview:
+    """One review in screening order."""
+
+    review: int
+    rows: Ints  #: places among all records
+    label: Bools
+    height: Floats  #: what they are ranked by, falling
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are included papers and others."""
+        return bool(self.label.any() and not self.label.all())
+
+
+def rank_reviews(view: DecisionView, rows: Bools) -> Iterator[RankedReview]:
+    """Every review of a stratum that has records, in order of its id."""
+    order = view.order[rows[view.order]]
+    review = view.records.review[order]
+    label = view.records.label[order] == 1
+    height = view.height[order]
+    starts = np.flatnonzero(np.diff(review, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+        yield RankedReview(
+            review=int(review[start]),
+            rows=order[start:end],
+            label=label[start:end],
+            height=height[start:end],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingMeasure:
+    """A measure of one ranked review."""
+
+    of: Callable[[RankedReview], float | None]
+    definition: str
+
+
+def ranking_measures(settings: ScreeningSettings) -> Mapping[str, RankingMeasure]:
+    """The measures by name, in reading order."""
+    ceil = settings.recall_share == "ceil"
+    found: dict[str, RankingMeasure] = {}
+    for level in dict.fromkeys((*LEVELS, *settings.wss_level)):
+        found[f"wss{100 * level:g}"] = _wss(level, settings)
+    found["tnr95"] = RankingMeasure(
+        of=lambda own: tnr_at_recall(own.label, LEVELS[0]),
+        definition="tnr_at_recall@1(negatives ranked after recall 0.95 is reached)",
+    )
+    found["recall_at_10pct"] = RankingMeasure(
+        of=lambda own: recall_at_share(own.label, SHARE, ceil=ceil),
+        definition=f"recall_at_share@1(share={SHARE}, {settings.recall_share})",
+    )
+    found["atd"] = RankingMeasure(
+        of=lambda own: atd(own.label),
+        definition="atd@1(mean rank of the included, by records)",
+    )
+    found["last_relevant_rank"] = RankingMeasure(
+        of=lambda own: last_relevant_rank(own.label),
+        definition="last_relevant_rank@1(records)",
+    )
+    found["loss"] = RankingMeasure(
+        of=lambda own: screening_loss(own.label),
+        definition="screening_loss@1(0 best order, 1 worst)",
+    )
+    found["ndcg"] = RankingMeasure(
+        of=lambda own: screening_ndcg(own.label),
+        definition="screening_ndcg@1(whole list)",
+    )
+    found["auroc"] = RankingMeasure(
+        of=lambda own: auroc(own.label, own.height),
+        definition="auroc@1(ties count half)",
+    )
+    found["ap"] = RankingMeasure(
+        of=lambda own: auprc(own.label, own.height),
+        definition="auprc@1(steps over distinct scores)",
+    )
+    return found
+
+
+def _wss(level: float, settings: ScreeningSettings) -> RankingMeasure:
+    form = settings.wss
+    return RankingMeasure(
+        of=lambda own: wss(own.label, level, form=form),
+        definition=f"wss@1(level={level:g}, form={form})",
+    )
+
+
+ReviewValues = Mapping[str, list[float | None]]
+"""By measure, a value a review; None where it is undefined."""
+
+
+def measure_ranking(view: DecisionView, rows: Bools) -> ReviewValues:
+    """Every measure of every review of a stratum."""
+    wanted = ranking_measures(view.settings)
+    m = len(view.records.reviews)
+    found: dict[str, list[float | None]] = {name: [None] * m for name in wanted}
+    for own in rank_reviews(view, rows):
+        if own.has_both:
+            for name, measure in wanted.items():
+                found[name][own.review] = measure.of(own)
+    return found
+
+
+WANTED = 0.95
+"""The sensitivity that a threshold is chosen for."""
+
+COLUMNS = (
+    "model",
+    "choice",
+    "left_out",
+    "threshold",
+    "sensitivity",
+    "specificity",
+    "coverage",
+    "tp",
+    "fp",
+    "tn",
+    "fn",
+)
+
+_NOBODY = Confusion(tp=0, fp=0, tn=0, fn=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenThreshold:
+    """What a chosen threshold gives where it is judged."""
+
+    threshold: float | None  #: None: no included paper has a probability
+    left_out: str = ""  #: the review it was judged on; empty: on its own records
+    counts: Confusion | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdSweep:
+    """The thresholds of one view; over the records that have a probability."""
+
+    model: str
+    records: int
+    y: Bools
+    p: Floats
+    in_sample: ChosenThreshold
+    left_out: tuple[ChosenThreshold, ...]
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of records with a probability."""
+        return ratio(len(self.p), self.records)
+
+    @property
+    def over_reviews(self) -> Confusion | None:
+        """All left-out reviews together, each under the threshold of the others."""
+        each = [own.counts for own in self.left_out if own.counts is not None]
+        if not each:
+            return None
+        return Confusion(
+            tp=sum(own.tp for own in each),
+            fp=sum(own.fp for own in each),
+            tn=sum(own.tn for own in each),
+            fn=sum(own.fn for own in each),
+        )
+
+    def table(self) -> Iterator[tuple[Cell, ...]]:
+        """A row a distinct probability, then the chosen thresholds."""
+        points = curve(self.y, self.p)
+        for tau, tp, fp in zip(
+            points.threshold[1:].tolist(),
+            points.tp[1:].tolist(),
+            points.fp[1:].tolist(),
+            strict=True,
+        ):
+            whole = Confusion(
+                tp=int(tp),
+                fp=int(fp),
+                tn=int(points.negatives - fp),
+                fn=int(points.positives - tp),
+            )
+            yield self._row("each", "", tau, whole)
+        for own in (self.in_sample, *self.left_out):
+            choice = "leave-one-out" if own.left_out else "in-sample"
+            yield self._row(choice, own.left_out, own.threshold, own.counts)
+
+    def _row(
+        self, choice: str, left_out: str, tau: float | None, counts: Confusion | None
+    ) -> tuple[Cell, ...]:
+        own = {} if counts is None else rates(counts)
+        return (
+            self.model,
+            choice,
+            left_out,
+            tau,
+            own.get("sensitivity"),
+            own.get("specificity"),
+            self.coverage,
+            *(
+                (None,) * 4
+                if counts is None
+                else (counts.tp, counts.fp, counts.tn, counts.fn)
+            ),
+        )
+
+    def metrics(self, draws: Resamples) -> Iterator[Metric]:
+        """What the chosen threshold gives, in its sample and left out.
+
+        Only what is left out has an interval: to resample records under a threshold
+        that was chosen on them would hide how uncertain the choice is.
+        """
+        each = [own.counts or _NOBODY for own in self.left_out]
+        rated = {
+            "sensitivity": Ratio([c.tp for c in each], [c.tp + c.fn for c in each]),
+            "specificity": Ratio([c.tn for c in each], [c.tn + c.fp for c in each]),
+        }
+        drawn = dict(zip(rated, draws.intervals([*rated.values()]), strict=True))
+        for choice, counts, intervals in (
+            ("in_sample", self.in_sample.counts, {}),
+            ("leave_one_out", self.over_reviews, drawn),
+        ):
+            own = {} if counts is None else rates(counts)
+            for word in rated:
+                ends = intervals.get(word, Interval(lo=None, hi=None))
+                yield Metric(
+                    path=f"threshold95.{choice}.{word}",
+                    value=own.get(word),
+                    n=0 if counts is None else int(counts.n),
+                    subset="has p_include",
+                    lo=ends.lo,
+                    hi=ends.hi,
+                    definition=with_interval(
+                        f"{word}@1(threshold for sensitivity >= {WANTED}, {choice}, "
+                        "by review)",
+                        ends,
+                    ),
+                )
+        yield Metric(
+            path="threshold95.in_sample.threshold",
+            value=self.in_sample.threshold,
+            n=len(self.p),
+            subset="has p_include",
+            definition=f"threshold@1(largest p_include with sensitivity >= {WANTED})",
+        )
+
+
+def sweep_thresholds(view: DecisionView) -> ThresholdSweep:
+    """All thresholds of a view, over the whole set."""
+    rows = ~view.imputed
+    y, p = view.records.label[rows] == 1, view.decisions.p[rows]
+    review = view.records.review[rows]
+    positives = np.sort(p[y])[::-1]
+    place = np.argsort(-p[y], kind="stable")
+    of_positive = review[y][place]
+    whole = _largest(positives)
+    return ThresholdSweep(
+        model=view.decisions.model,
+        records=len(view.records),
+        y=y,
+        p=p,
+        in_sample=ChosenThreshold(
+            threshold=whole,
+            counts=None if whole is None else confusion(y, at_threshold(p, whole)),
+        ),
+        left_out=tuple(_left_out(view, y, p, positives, of_positive)),
+    )
+
+
+def _left_out(
+    view: DecisionView, y: Bools, p: Floats, positives: Floats, of_positive: Floats
+) -> Iterator[ChosenThreshold]:
+    review = view.records.review[~view.imputed]
+    order = np.argsort(review, kind="stable")
+    ends = np.searchsorted(review[order], np.arange(len(view.records.reviews) + 1))
+    for at, name in enumerate(view.records.reviews):
+        own = order[ends[at] : ends[at + 1]]
+        tau = _largest(positives[of_positive != at])
+        yield ChosenThreshold(
+            threshold=tau,
+            left_out=name,
+            counts=None
+            if tau is None or not len(own)
+            else confusion(y[own], at_threshold(p[own], tau)),
+        )
+
+
+def _largest(falling: Floats) -> float | None:
+    """The largest threshold at which enough of the included, in order, are above."""
+    above, below = Decimal(str(WANTED)).as_integer_ratio()
+    needed = -(-above * len(falling) // below)
+    return float(falling[needed - 1]) if needed else None

@@ -1,0 +1,227 @@
+"""Codes written reasons for exclusion by a heuristic of word patterns in three steps.
+
+First come statements of a fault ("wrong comparator", "the population is not
+appropriate"), of which the earliest in the text counts; then statements of a study
+design that reviews leave out ("a cross-sectional study", "this is a meta-analysis");
+then words alone, the more telling ones first. A trial that is merely described as
+randomised therefore goes by what is wrong with it. Where codes matter, a mapping file
+or a `reason_code` beside the reason settles them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from jobs.inputs.files import read_csv
+from jobs.inputs.rows import InputFindings
+from jobs.screening.data import REASON_CODES, Exclusion
+
+OTHER = "other"
+
+_NOUNS: Mapping[str, str] = {
+    "study_design": r"(?:study |trial )?designs?|(?:study|publication) types?"
+    r"|types? of (?:study|article)|methodology|allocation",
+    "population": r"(?:patient |study )?populations?|participants?|patients?|people"
+    r"|subjects?|samples?|age(?: groups?)?|diagnos[ei]s|diagnostic criteria"
+    r"|indications?|diseases?|disorders?|conditions?",
+    "comparator": r"comparators?|comparisons?|controls?(?: groups?| arms?)?",
+    "intervention": r"interventions?|exposures?|treatments?|therap(?:y|ies)|drugs?"
+    r"|doses?|dosages?|regimens?|medications?",
+    "outcome": r"outcomes?(?: measures?)?|endpoints?|end points?|follow-?ups?",
+    "language": "languages?",
+    "date": "dates?",
+}
+"""What can be at fault, by code."""
+
+_FAULT = (
+    r"wrong|incorrect|ineligible|inappropriate|unsuitable|irrelevant|inadequate"
+    r"|no (?:eligible|relevant|appropriate|suitable|valid)"
+    r"|(?:not|n't)(?: \w+)? (?:eligible|relevant|appropriate|correct|suitable"
+    r"|applicable|valid|part of|of interest|of relevance|meet|fit|match|within|included"
+    r"|considered|assessed|measured|reported|evaluated|studied)"
+)
+_SAME_CLAUSE = r"(?:[ ,()'\"/-]+[^ .;:]+){0,%d}?[ ,()'\"/-]+"
+"""Between a fault and its noun: at most so many words, and no end of a clause."""
+
+
+def _faults() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Patterns of a fault before its noun, and behind it."""
+    for code, nouns in _NOUNS.items():
+        yield (
+            code,
+            re.compile(rf"\b(?:{_FAULT}){_SAME_CLAUSE % 2}(?:{nouns})(?![\w-])"),
+        )
+        yield code, re.compile(rf"\b(?:{nouns}){_SAME_CLAUSE % 8}(?:{_FAULT})\b")
+
+
+_FAULTS = tuple(_faults())
+
+_LABELS: Mapping[str, str] = {
+    "allocation": "study_design",
+    "design": "study_design",
+    "methods": "study_design",
+    "participants": "population",
+    "interventions": "intervention",
+    "intervention": "intervention",
+    "comparison": "comparator",
+    "outcomes": "outcome",
+    "outcome": "outcome",
+}
+_LABELLED = re.compile(rf"(?:^|[.;,] ?)({'|'.join(_LABELS)}) ?:")
+"""Reasons that go through the criteria one by one stop at the one that fails."""
+
+_DESIGNS = (
+    r"\bnot (?:\w+ ){0,3}?(?:\brcts?\b|randomi[sz]|trial|controlled|blind)"
+    r"|\bnon-?randomi[sz]|quasi-?(?:randomi|rct|experiment)|\bnrct|\bcba\b"
+    r"|no randomi[sz]ation|un-?controlled|un-?randomi[sz]|single.?(?:arm|group)"
+    r"|histor\w+ controls?|meta-?analy|systematic review"
+    r"|(?:^|\b(?:is|was|are) (?:an? )?)(?:[\w'/-]+ ){0,2}review\b"
+    r"(?! (?:question|criteria|team|author))"
+    r"|review (?:article|paper)|overview|cross-?sectional|observational|cohort"
+    r"|retrospective|case[ -]?(?:control|series|stud|report)|longitudinal|qualitative"
+    r"|(?:^|(?:is|was|were|are) an? )(?:[\w-]+ ){0,2}(?:survey|questionnaire)"
+    r"|editorial|comment(?:ar|s?\b)|\bletters?\b|critique|opinion|discussion"
+    r"|roundtable|news(?:letter| (?:article|item|report))|guideline|\bbook|thes[ie]s"
+    r"|dissertation|(?:pre|before)[- ](?:and[- ])?(?:post|after)|time series|animal"
+    r"|in vitro|\bmouse\b|\brats?\b|pharmacokinetic|economic"
+    r"|cost-?(?:effect|analy|benefit)|model+ing"
+    r"|(?:secondary|post.?hoc|sub-?group|pooled|re-?|further)[ -]?analys"
+    r"|(?:primary|original|new) data|prevalence study|epidemiolog|descriptive"
+    r"|validation study|feasibility|diagnostic (?:accuracy|study)"
+    r"|not a (?:\w+ )?(?:trial|study)\b|study (?:design|type)|description of"
+    r"|laboratory|phase (?:i|1)\b|extension|errat|corrigend"
+)
+"""Designs and kinds of publication that reviews of trials leave out."""
+
+_NO_INFORMATION = (
+    r"insufficient|not enough"
+    r"|(?:no|lack of|missing|unclear|incomplete|limited) (?:\w+ )?"
+    r"(?:data|information|results|details)"
+    r"|data (?:could |were |was |are |is )?(?:not|un)"
+    r"|unable to (?:obtain|contact|extract|retrieve|locate|find)"
+    r"|(?:could|can)(?: ?not|n't) be (?:obtained|retrieved|located|extracted|found)"
+    r"|full.?text|poster|abstract only|only (?:an |the )?abstract|conference"
+    r"|unpublished|not available|unavailable|no response|not found"
+)
+
+_INTERVENTION = (
+    r"intervention|exposure|\bdos(?:e|age|ing)|treatment|treated|therap|surg|technique"
+    r"|drug|medication|regimen|combination|administ|inject|vaccin|supplement|device"
+    r"|program|training|procedure|adjunct|concomitant|duration"
+)
+
+_POPULATION = (
+    r"population|participants?|patients?|diagnos|\baged?\b|child|adult|infant|neonat"
+    r"|newborn|pregnan|women|\bmen\b|elderly|healthy|volunteer|subjects?\b|indication"
+    r"|disease|disorder|illness|comorbid|people|students?\b"
+)
+
+_ONGOING = (
+    r"ongoing|protocol only|^(?:\w+ )?protocol\b|not yet (?:published|complete)"
+    r"|terminated|withdrawn(?! from)|abandoned|in progress|still recruiting"
+    r"|trial regist|awaiting (?:results|publication)"
+)
+
+_DATE = r"(?:published|publication|search)\w*[^.;]{0,30}\b(?:before|after|prior to)\b"
+
+RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (code, re.compile(pattern))
+    for code, pattern in (
+        ("ongoing", _ONGOING),
+        ("study_design", _DESIGNS),
+        ("language", r"not (?:written |published )?in english|non-?english|translat"),
+        ("date", _DATE),
+        (
+            "comparator",
+            r"comparator|comparison|control (?:group|arm)|no (?:placebo|control)",
+        ),
+        ("outcome", r"outcome|follow(?:-?ups?|ed (?:\w+ ){0,2}up)|end-?point"),
+        ("insufficient_information", _NO_INFORMATION),
+        ("intervention", _INTERVENTION),
+        ("population", _POPULATION),
+        ("comparator", r"placebo|\bversus\b|\bvs\b|compar"),
+        (
+            "study_design",
+            r"\brcts?\b|randomi[sz]|cross-?over|\btrial|blind|pilot|analysis",
+        ),
+        (
+            "outcome",
+            r"measured?\b|efficacy|effect|mortality|safety|\b(?:weeks|months)\b",
+        ),
+    )
+)
+"""Code and pattern, in order; searched for where no fault is stated."""
+
+_PLAIN = str.maketrans(
+    {
+        "\N{HYPHEN}": "-",
+        "\N{NON-BREAKING HYPHEN}": "-",
+        "\N{EN DASH}": "-",
+        "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    }
+)
+
+_DUPLICATE = re.compile(
+    r"duplicat|same (?:study|data|trial|participants) as|copied from"
+)
+
+
+def code_of(reason: str, own: Mapping[str, str] | None = None) -> str:
+    """The code of a written reason; `OTHER` where no rule fits.
+
+    >>> code_of("Wrong comparator"), code_of("This is a meta-analysis.")
+    ('comparator', 'study_design')
+
+    Args:
+        reason: as written.
+        own: codes by reason that go before the rules, as `read_reason_map` gives them.
+    """
+    normal = _normal(reason)
+    if own and normal in own:
+        return own[normal]
+    if _DUPLICATE.search(normal):
+        return "duplicate"
+    if labels := _LABELLED.findall(normal):
+        return _LABELS[labels[-1]]
+    stated = [
+        (found.start(), place, code)
+        for place, (code, pattern) in enumerate(_FAULTS)
+        if (found := pattern.search(normal))
+    ]
+    if stated:
+        return min(stated)[-1]
+    return next((code for code, pattern in RULES if pattern.search(normal)), OTHER)
+
+
+def coded(
+    exclusions: Iterable[Exclusion], own: Mapping[str, str]
+) -> tuple[Exclusion, ...]:
+    """Exclusions with a code where a reason is written; one that is given stays."""
+    return tuple(
+        replace(each, reason_code=code_of(each.reason, own))
+        if each.reason and not each.reason_code
+        else each
+        for each in exclusions
+    )
+
+
+def read_reason_map(path: Path, noticed: InputFindings) -> dict[str, str]:
+    """Codes by reason from a table `reason`, `reason_code`.
+
+    Raises:
+        DatasetError: the table is off, a code is unknown, or a reason has two.
+    """
+    found: dict[str, str] = {}
+    for row in read_csv(path, ("reason", "reason_code"), noticed=noticed, unit="row"):
+        code = row.one_of("reason_code", REASON_CODES)
+        if found.setdefault(_normal(row.text("reason")), code) != code:
+            raise row.error("the reason has another code further up (remove one)")
+    return found
+
+
+def _normal(reason: str) -> str:
+    """Lower case, plain hyphens and apostrophes, single blanks."""
+    return " ".join(reason.lower().translate(_PLAIN).split())

@@ -1,0 +1,430 @@
+"""Computes everything that is measured of a run, before it becomes tables and files.
+
+Differences between models in sensitivity, specificity and accuracy, with their tests
+and verdicts, are those of `jobs.comparison`. McNemar's test of being right ignores that
+the records of a review hang together; it is shown beside them and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from jobs.comparison.difference import ComparedMetric
+from jobs.comparison.models import ModelPair, model_pairs
+from jobs.measures import TrivialBaseline
+from jobs.metrics import (
+    FEW_CLUSTERS,
+    Agreement,
+    Resamples,
+    agreement_of,
+    fleiss_kappa,
+    holm,
+    mcnemar,
+    ratio,
+)
+from jobs.screening.decisions import (
+    READABLE,
+    UNDECIDED,
+    Decisions,
+    DecisionView,
+    ScreeningPredictions,
+    strata,
+    text_rank,
+)
+from jobs.screening.inputs import ScreeningDataset
+from jobs.screening.ranking import ThresholdSweep, sweep_thresholds
+from jobs.screening.reason_codes import OTHER
+from jobs.screening.settings import ScreeningSettings
+from jobs.screening.strata import (
+    Stratum,
+    implied_contamination,
+    kind_gaps,
+    measure_stratum,
+)
+from runner.scorecard import LIMITS, Comparable, Finding, Metric
+
+SENSITIVITY = "all.micro.sensitivity"
+SPECIFICITY = "all.micro.specificity"
+ACCURACY = "all.micro.accuracy"
+PAIRED = (SENSITIVITY, SPECIFICITY, ACCURACY)
+"""What a summary compares; each of them is a question, and a family, of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningPair:
+    """Two models; differences are left minus right."""
+
+    left: str
+    right: str
+    n: int  #: records that both decided
+    dropped: int  #: records that one of them, or both, did not decide
+    left_alone: int  #: right where the other is wrong
+    right_alone: int
+    p: float | None  #: McNemar's, of correctness; None where nothing is shared
+    p_holm: float | None = None  #: over all pairs of the run
+    metrics: Mapping[str, ComparedMetric]  #: of `PAIRED`, those that both have
+    agreement: Agreement
+
+
+def pairs(
+    views: Mapping[str, DecisionView],
+    comparables: Mapping[str, Comparable],
+    settings: ScreeningSettings,
+) -> tuple[ScreeningPair, ...]:
+    """Every pair of models, in their order."""
+    found = [
+        _pair(each, views[each.left], views[each.right])
+        for each in model_pairs(comparables, PAIRED, settings)
+    ]
+    corrected = holm([own.p for own in found])
+    return tuple(
+        replace(own, p_holm=p) for own, p in zip(found, corrected, strict=True)
+    )
+
+
+def _pair(found: ModelPair, a: DecisionView, b: DecisionView) -> ScreeningPair:
+    both = (a.call != UNDECIDED) & (b.call != UNDECIDED)
+    label = a.records.label[both]
+    calls = a.call[both], b.call[both]
+    is_right = [call == label for call in calls]
+    left_alone = int((is_right[0] & ~is_right[1]).sum())
+    right_alone = int((is_right[1] & ~is_right[0]).sum())
+    n = int(both.sum())
+    table = np.bincount(2 * calls[0] + calls[1], minlength=4).reshape(2, 2)
+    return ScreeningPair(
+        left=found.left,
+        right=found.right,
+        n=n,
+        dropped=len(a.records) - n,
+        left_alone=left_alone,
+        right_alone=right_alone,
+        p=mcnemar(left_alone, right_alone).p if n else None,
+        metrics=found.metrics,
+        agreement=agreement_of(table.astype(np.float64)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonAgreement:
+    """Coded reasons of the review by those of the model, of true exclusions."""
+
+    cells: Mapping[tuple[str, str], int]  #: by (review's, model's), sorted
+    other: int  #: records whose own reason is coded `other`, and so says nothing
+    uncoded: int  #: records of which no reason is known
+
+    @property
+    def n(self) -> int:
+        """Records that are compared."""
+        return sum(self.cells.values())
+
+    def metrics(self) -> Iterator[Metric]:
+        """The share that agrees, and how many are left out."""
+        agreed = sum(n for (own, said), n in self.cells.items() if own == said)
+        yield Metric(
+            path="reasons.agreement",
+            value=ratio(agreed, self.n),
+            n=self.n,
+            subset="true exclusions that the model excluded",
+            definition="reason agreement@1(same reason_code; own reason other or not "
+            "known left out)",
+        )
+        for word, number, meaning in (
+            ("other", self.other, "own reason is coded other"),
+            ("uncoded", self.uncoded, "no reason is known"),
+        ):
+            yield Metric(
+                path=f"reasons.{word}",
+                value=number,
+                n=self.n + self.other + self.uncoded,
+                subset="true exclusions that the model excluded",
+                definition=f"count@1({meaning})",
+            )
+
+
+def reason_agreement(view: DecisionView) -> ReasonAgreement | None:
+    """The reasons of a view; None where no true exclusion of the set has a code."""
+    records, said = view.records, view.decisions.reason_code
+    if "true-excluded" not in records.kinds or not any(records.reason_code):
+        return None
+    kind = records.kinds.index("true-excluded")
+    rows = ((records.kind == kind) & (view.call == 0)).nonzero()[0]
+    cells: Counter[tuple[str, str]] = Counter()
+    left_out: Counter[str] = Counter()
+    for at in rows.tolist():
+        own = records.reason_code[at]
+        if own in {OTHER, ""}:
+            left_out[own] += 1
+        else:
+            cells[own, (said[at] if said else "") or OTHER] += 1
+    return ReasonAgreement(
+        cells=dict(sorted(cells.items())),
+        other=left_out[OTHER],
+        uncoded=left_out[""],
+    )
+
+
+_PAIR = 2
+
+
+def self_agreement(replicates: Sequence[Decisions]) -> Iterator[Metric]:
+    """Flip rate and Fleiss' kappa over records with two readable replies or more."""
+    if len(replicates) < _PAIR:
+        return
+    outcomes = np.stack([own.outcome for own in replicates])
+    votes = np.stack([(outcomes == own).sum(axis=0) for own in READABLE])
+    votes = votes[:, votes.sum(axis=0) >= _PAIR]
+    n = votes.shape[1]
+    flipped = int(((votes > 0).sum(axis=0) > 1).sum())
+    yield Metric(
+        path="replicates.flip_rate",
+        value=ratio(flipped, n),
+        n=n,
+        subset="two readable replicates or more",
+        definition="flip rate@1(records whose replicates do not all say the same)",
+    )
+    yield Metric(
+        path="replicates.fleiss_kappa",
+        value=fleiss_kappa(votes.T),
+        n=n,
+        subset="two readable replicates or more",
+        definition="fleiss kappa@1(include, exclude, unclear)",
+    )
+
+
+def caveats(
+    dataset: ScreeningDataset, sheet: ScreeningPredictions
+) -> Iterator[Finding]:
+    """What a reader of the numbers must know, as findings."""
+    kinds = sheet.records.kinds
+    if "near-miss" in kinds:
+        yield Finding(
+            code="near_misses_unjudged",
+            severity="info",
+            where=LIMITS,
+            message="Near misses are unjudged, not known to be ineligible: a model "
+            f"that includes one may be right{_bounds(dataset)}.",
+            n=int((sheet.records.kind == kinds.index("near-miss")).sum()),
+        )
+    if dataset.validation_set is not None:
+        yield Finding(
+            code="drawn_ratio",
+            severity="info",
+            where=LIMITS,
+            message="Negatives were drawn at a ratio that no search has: precision, "
+            "F1, NNR and WSS go by it. Precision at others: set prevalence.",
+        )
+    m = len(sheet.records.reviews)
+    if m < FEW_CLUSTERS:
+        yield Finding(
+            code="few_reviews",
+            severity="info",
+            where=LIMITS,
+            message=f"There are fewer than {FEW_CLUSTERS} reviews, so that intervals "
+            "by review are rough.",
+            n=m,
+        )
+    for own in sheet.decisions:
+        imputed = int(np.isnan(own.p).sum())
+        if imputed:
+            yield Finding(
+                code="imputed",
+                severity="info",
+                where=own.model,
+                message="Records rank without a p_include: by their decision, or in "
+                "the middle where there is none.",
+                n=imputed,
+            )
+
+
+def _bounds(dataset: ScreeningDataset) -> str:
+    """Between which shares the candidates may be eligible, where that is known."""
+    drawn = dataset.validation_set
+    known = {} if drawn is None else drawn.contamination
+    lower, upper = known.get("lower"), known.get("upper")
+    if lower is None or upper is None:
+        return "; how many are eligible nobody knows, since no exclusions were given"
+    return (
+        f". Of the candidates between {lower:.1%} (pending, or copies of an included "
+        f"paper) and {upper:.1%} (all that are not known to be excluded) may be "
+        "eligible"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningModelResults:
+    """What one model, replicate or ensemble comes to."""
+
+    view: DecisionView
+    strata: Mapping[str, Stratum]
+    thresholds: ThresholdSweep
+    reasons: ReasonAgreement | None
+    further: tuple[Metric, ...]  #: of no stratum
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All of them, each under a path of its own; those of single kinds last."""
+        whole, *kinds = self.strata.values()
+        return (
+            *whole.metrics,
+            *self.further,
+            *(each for own in kinds for each in own.metrics),
+        )
+
+    def by_path(self) -> Mapping[str, Metric]:
+        """All of them by path."""
+        return {each.path: each for each in self.metrics}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningResults:
+    """A sheet, measured."""
+
+    dataset: ScreeningDataset
+    sheet: ScreeningPredictions
+    columns: Mapping[str, ScreeningModelResults]  #: by model, ensembles after them
+    replicates: tuple[
+        ScreeningModelResults, ...
+    ]  #: single ones, where there are several
+    findings: tuple[Finding, ...]
+    pairs: tuple[ScreeningPair, ...] = ()  #: only a scorecard compares models
+
+
+def measure_decisions(
+    dataset: ScreeningDataset, sheet: ScreeningPredictions
+) -> ScreeningResults:
+    """Measure every model and ensemble."""
+    records, settings = sheet.records, dataset.settings
+    draws = Resamples(
+        records.reviews,
+        settings.boot_b,
+        settings.boot_seed,
+        level=settings.level,
+        cluster="review",
+        form=settings.interval,
+    )
+    rank = text_rank(records)
+    of = partial(_measure_model, sheet=sheet, draws=draws)
+    views = {
+        own.model: DecisionView(records, own, settings, rank) for own in sheet.decisions
+    }
+    singles = [DecisionView(records, own, settings, rank) for own in sheet.replicates]
+    return ScreeningResults(
+        dataset=dataset,
+        sheet=sheet,
+        columns={name: of(view) for name, view in views.items()},
+        replicates=tuple(of(view) for view in singles),
+        findings=tuple(caveats(dataset, sheet)),
+    )
+
+
+def _measure_model(
+    view: DecisionView, sheet: ScreeningPredictions, draws: Resamples
+) -> ScreeningModelResults:
+    found = {
+        name: measure_stratum(view, name, rows, draws)
+        for name, rows in strata(sheet.records).items()
+    }
+    own = view.decisions
+    chosen, coded = sweep_thresholds(view), reason_agreement(view)
+    replicates = (
+        [each for each in sheet.replicates if each.model == own.model]
+        if own.replicate is None
+        else []
+    )
+    return ScreeningModelResults(
+        view=view,
+        strata=found,
+        thresholds=chosen,
+        reasons=coded,
+        further=(
+            *kind_gaps(found, draws),
+            *implied_contamination(found),
+            *chosen.metrics(draws),
+            *(() if coded is None else coded.metrics()),
+            *self_agreement(replicates),
+            *_noticed(own, found["all"]),
+        ),
+    )
+
+
+def _noticed(own: Decisions, whole: Stratum) -> Iterator[Metric]:
+    """What was found in replies, and why records were skipped."""
+    records = int(whole.counts.records.sum())
+    for kind, counts, n in (
+        ("reply", own.counts, own.replies),
+        ("skip", own.skip, records),
+    ):
+        for word, number in sorted(counts.items()):
+            yield Metric(
+                path=f"{kind}.{word}",
+                value=number,
+                n=n,
+                subset="all",
+                definition=f"count@1({word})",
+            )
+    unread = sum(n for word, n in own.counts.items() if word.startswith("parse."))
+    yield Metric(
+        path="parse_failure_rate",
+        value=ratio(unread, own.replies),
+        n=own.replies,
+        subset="all",
+        definition="parse failure rate@1(replies without a readable decision / "
+        "replies, all stages and replicates)",
+    )
+
+
+CHANCE = "chance, with the model's share of inclusions"
+
+
+def trivial_baselines(column: ScreeningModelResults) -> Iterator[TrivialBaseline]:
+    """Baselines over the decided records, and of a random order."""
+    cells = column.strata["all"].counts.decided
+    tp, fp, tn, fn = cells.pooled()
+    n, positives = tp + fp + tn + fn, tp + fn
+    included = ratio(tp + fp, n)
+    prevalence = ratio(positives, n)
+    if included is None or prevalence is None:
+        return
+    majority = max(prevalence, 1 - prevalence)
+    always = "exclude" if prevalence <= 1 - prevalence else "include"
+    whole = "decided records"
+    for word, key, name, value, how in (
+        ("sensitivity", "random", CHANCE, included, f"included / {whole}"),
+        ("specificity", "random", CHANCE, 1 - included, f"excluded / {whole}"),
+        ("precision", "random", "chance", prevalence, f"included papers / {whole}"),
+        (
+            "accuracy",
+            "majority",
+            f"always {always}",
+            majority,
+            f"records of the larger class / {whole}",
+        ),
+        (
+            "f1",
+            "include_all",
+            "always include",
+            2 * prevalence / (1 + prevalence),
+            "2 q / (1 + q), q = the share of included papers",
+        ),
+    ):
+        yield TrivialBaseline(
+            of=f"all.micro.{word}", key=key, name=name, value=value, n=n, how=how
+        )
+    reviews = int((cells.n > 0).sum())
+    for word, value, how in (
+        ("auroc", 0.5, "any order"),
+        ("wss95", 0.0, "recall rises with the records read"),
+    ):
+        yield TrivialBaseline(
+            of=f"all.macro.{word}",
+            key="random",
+            name="a random order",
+            value=value,
+            n=reviews,
+            how=how,
+        )

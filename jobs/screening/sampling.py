@@ -1,0 +1,284 @@
+"""Draws each review's included papers and its negatives, in set order.
+
+The pools of a review are disjoint by precedence: included, true-excluded, near-miss,
+random. Papers are drawn from a pool in the order of a hash, so the draw is the same on
+every machine: no library's generator takes part, and a larger draw only adds papers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobs.metrics.columns import Bools
+from jobs.screening.data import (
+    KINDS,
+    Corpus,
+    Exclusion,
+    Ids,
+    RecordKind,
+    ScreeningRecord,
+    true_exclusions,
+)
+from jobs.screening.graph import Graph, Neighbourhood
+from jobs.screening.settings import ScreeningSettings
+
+_PART = "\x1f"
+"""Between the parts of what is hashed (unit separator)."""
+
+
+def sampling_hash(seed: int, review: str, kind: str, paper: str) -> str:
+    """The paper's place in its pool, as the hexadecimal SHA-256 that orders it."""
+    ((found, _),) = _hashed((paper,), seed, review, kind)
+    return found.hex()
+
+
+def first_by_hash(
+    papers: Iterable[str], n: int, *, seed: int, review: str, kind: str
+) -> list[str]:
+    """The first *n* papers of a pool, in order of their lots; all if there are fewer.
+
+    No more than *n* are ever held.
+    """
+    lots = _hashed(papers, seed, review, kind)
+    return [paper for _, paper in heapq.nsmallest(n, lots)]
+
+
+def shuffled_reviews(reviews: Iterable[str], seed: int) -> list[str]:
+    """Reviews in the seeded order, of which `max_reviews` takes the first."""
+    return sorted(
+        reviews, key=lambda review: (sampling_hash(seed, review, "review", ""), review)
+    )
+
+
+def _hashed(
+    papers: Iterable[str], seed: int, review: str, kind: str
+) -> Iterator[tuple[bytes, str]]:
+    """Papers with the hashes that order them, which all begin alike."""
+    begun = hashlib.sha256(_PART.join((str(seed), review, kind, "")).encode())
+    for paper in papers:
+        own = begun.copy()
+        own.update(paper.encode())
+        yield own.digest(), paper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePools:
+    """Papers by kind, ascending as text, and what is known of them."""
+
+    included: Ids
+    true_excluded: Ids
+    near_miss: Ids
+    random: Ids
+    candidates: Mapping[str, tuple[int, int]]
+    """Links and shared papers of every candidate, drawn or not, by id."""
+
+    def of(self, kind: str) -> Ids:
+        """The pool of a kind."""
+        pool: Ids = getattr(self, kind.replace("-", "_"))
+        return pool
+
+
+def candidate_pools(
+    corpus: Corpus,
+    graph: Graph,
+    near: Neighbourhood,
+    exclusions: Mapping[str, Exclusion],
+    settings: ScreeningSettings,
+) -> CandidatePools:
+    """The pools of the review whose neighbourhood is *near*.
+
+    Args:
+        corpus: all texts.
+        graph: the citations.
+        near: of the review.
+        exclusions: what the review has excluded or not decided, by paper.
+        settings: which kinds are wanted.
+    """
+    candidates = dict(
+        zip(
+            graph.names(near.candidates),
+            zip(near.n_links.tolist(), near.n_shared.tolist(), strict=True),
+            strict=True,
+        )
+    )
+    has_true = "true-excluded" in settings.negatives
+    known = exclusions.keys() if has_true else set()
+    far: Ids = ()
+    if "random" in settings.negatives:
+        far = tuple(
+            graph.names(np.flatnonzero(unrelated_papers(graph, near, exclusions)))
+        )
+    return CandidatePools(
+        included=tuple(graph.names(near.included)),
+        true_excluded=tuple(
+            true_exclusions(corpus, graph.names(near.cited), exclusions)
+        )
+        if has_true
+        else (),
+        near_miss=tuple(paper for paper in candidates if paper not in known),
+        random=far,
+        candidates=candidates,
+    )
+
+
+def unrelated_papers(
+    graph: Graph, near: Neighbourhood, exclusions: Iterable[str]
+) -> Bools:
+    """Which papers may be random ones of a review, by place in the graph.
+
+    Args:
+        graph: the citations.
+        near: of the review: what it cites and its candidates are none.
+        exclusions: papers that it has excluded or not decided, which are none either.
+    """
+    places = map(graph.place, exclusions)
+    known = [place for place in places if place is not None]
+    is_far = graph.has_abstract.copy()
+    for taken in (near.cited, near.candidates, known):
+        is_far[taken] = False
+    return is_far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnReview:
+    """What was drawn for one review."""
+
+    review: str
+    records: tuple[ScreeningRecord, ...]  #: by kind, then by paper
+    pools: CandidatePools
+    short: Mapping[RecordKind, int]  #: papers wanting, by kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedReview:
+    """A review that is not in the set."""
+
+    review: str
+    why: str
+    """`too_few_included`, `no_candidates`, or `no_text`: nothing can be read of the
+    review, or of any paper that it includes."""
+
+
+class NegativeSampler:
+    """Draws for one review after another; none depends on another's."""
+
+    def __init__(
+        self, corpus: Corpus, graph: Graph, settings: ScreeningSettings
+    ) -> None:
+        """A draw from *graph*, of the reviews that the settings name."""
+        self._corpus = corpus
+        self._graph = graph
+        self._settings = settings
+        self._wanted = frozenset(
+            shuffled_reviews(settings.review or graph.reviews, settings.seed)[
+                : settings.max_reviews
+            ]
+        )
+
+    def of(
+        self, near: Neighbourhood, known: Mapping[str, Exclusion]
+    ) -> DrawnReview | DroppedReview | None:
+        """What is drawn for a review; None where it was not asked for.
+
+        Args:
+            near: its neighbourhood.
+            known: what it has excluded or not decided, by paper.
+        """
+        corpus, graph, settings = self._corpus, self._graph, self._settings
+        review = graph.reviews[near.review]
+        if review not in self._wanted:
+            return None
+        why = _reason_to_drop(corpus, review, near, settings)
+        if why:
+            return DroppedReview(review=review, why=why)
+        pool = candidate_pools(corpus, graph, near, known, settings)
+        return _draw_review(review, pool, known, settings)
+
+
+def _reason_to_drop(
+    corpus: Corpus, review: str, near: Neighbourhood, settings: ScreeningSettings
+) -> str:
+    """Why a review is not in the set; empty: it is."""
+    if not is_analysed(near, settings):
+        return "too_few_included"
+    is_wanted = "near-miss" in settings.negatives
+    may_lack = settings.keep_without_negatives
+    if is_wanted and not may_lack and not len(near.candidates):
+        return "no_candidates"
+    text = corpus.reviews.get(review)
+    has_text = text is not None and (text.title or text.has_abstract)
+    can_be_asked = has_text or review in corpus.criteria
+    return "" if can_be_asked and len(near.included) else "no_text"
+
+
+def is_analysed(near: Neighbourhood, settings: ScreeningSettings) -> bool:
+    """Whether a review has enough papers to count in the statistics and be drawn."""
+    with_abstract = settings.min_included_basis == "with_abstract"
+    basis = near.included if with_abstract else near.cited
+    return len(basis) >= settings.min_included
+
+
+def wanted_counts(
+    pool: CandidatePools, settings: ScreeningSettings
+) -> dict[RecordKind, int]:
+    """How many papers of each kind are asked for, in set order; a pool may have less.
+
+    Args:
+        pool: of the review.
+        settings: kinds, ratio and caps.
+    """
+    positives = min(settings.max_included or len(pool.included), len(pool.included))
+    negatives = settings.per_review or math.floor(settings.ratio * positives + 0.5)
+    return {
+        kind: positives if kind == "included" else negatives
+        for kind in KINDS
+        if kind == "included" or kind in settings.negatives
+    }
+
+
+def _draw_review(
+    review: str,
+    pool: CandidatePools,
+    known: Mapping[str, Exclusion],
+    settings: ScreeningSettings,
+) -> DrawnReview:
+    records: list[ScreeningRecord] = []
+    short: dict[RecordKind, int] = {}
+    for kind, n in wanted_counts(pool, settings).items():
+        papers = first_by_hash(
+            pool.of(kind), n, seed=settings.seed, review=review, kind=kind
+        )
+        if len(papers) < n:
+            short[kind] = n - len(papers)
+        records += (
+            _record(review, paper, kind, pool, known.get(paper))
+            for paper in sorted(papers)
+        )
+    return DrawnReview(review=review, records=tuple(records), pools=pool, short=short)
+
+
+def _record(
+    review: str,
+    paper: str,
+    kind: RecordKind,
+    pool: CandidatePools,
+    known: Exclusion | None,
+) -> ScreeningRecord:
+    links, shared = pool.candidates.get(paper, (0, 0))
+    is_excluded = kind == "true-excluded" and known is not None
+    return ScreeningRecord(
+        review=review,
+        paper=paper,
+        kind=kind,
+        also_near_miss=is_excluded and paper in pool.candidates,
+        reason=known.reason if is_excluded and known else "",
+        reason_code=known.reason_code if is_excluded and known else "",
+        n_links=links,
+        n_shared=shared,
+    )

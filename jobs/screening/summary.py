@@ -1,0 +1,180 @@
+"""Formats the summary of a scoring: studies lost, and the reading saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jobs.comparison.models import test_words
+from jobs.inputs.sampling import sample_sentences
+from jobs.screening.results import (
+    SENSITIVITY,
+    SPECIFICITY,
+    ScreeningPair,
+    ScreeningResults,
+)
+from jobs.text import one_line, plural, shortened
+from runner.scorecard import Finding, Metric
+from store.printable import printable
+
+LINE_CHARS = 240
+NAME_CELLS = 30
+"""Of a model's name."""
+
+UNDEFINED = "n/a"
+
+
+def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
+    """The summary of one scoring."""
+    lines = [
+        _head(results),
+        *sample_sentences(findings),
+        *_candidates(results),
+        *_table(results),
+        *_missed(results),
+        *_pairs(results.pairs),
+        *_implied(results),
+        *(own.line for own in findings if own.severity != "info"),
+    ]
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _head(results: ScreeningResults) -> str:
+    records = results.sheet.records
+    shown = ", ".join(
+        f"{int((records.kind == place).sum()):,} {kind}"
+        for place, kind in enumerate(records.kinds)
+    )
+    return (
+        f"screening  {plural(len(records.reviews), 'review')}  "
+        f"{plural(len(records), 'record')}: {shown}"
+    )
+
+
+def _candidates(results: ScreeningResults) -> Iterator[str]:
+    """What the set was drawn from, where it has near misses."""
+    drawn = results.dataset.validation_set
+    known = {} if drawn is None else drawn.near_misses
+    analysed, share = known.get("reviews_analysed"), known.get("share_with_candidates")
+    if analysed and share is not None:
+        yield (
+            f"{plural(int(analysed), 'review')} analysed, "
+            f"{known['reviews_with_candidates']:,} with near-miss candidates "
+            f"({share:.1%})   candidates: mean {known['mean']:.1f} "
+            f"median {known['median']:g} min {known['min']:,} max {known['max']:,}"
+        )
+
+
+def _table(results: ScreeningResults) -> Iterator[str]:
+    level = f"[{100 * results.dataset.settings.level:g}%]"
+    rows = [
+        [
+            "model",
+            "kind",
+            "n",
+            "cover",
+            f"sens {level}",
+            "as incl.",
+            f"spec {level}",
+            "as incl.",
+            "wss95",
+            "auroc",
+        ]
+    ]
+    for model, column in results.columns.items():
+        # with one kind of negatives the second stratum is the first again
+        names = list(column.strata)
+        shown = names if len(names) > len(("all", "kind")) else names[1:] or names
+        for name in shown:
+            known = column.strata[name].by_path
+            rows.append(
+                [
+                    _name(model) if name == shown[0] else "",
+                    name,
+                    f"{known['micro.n'].value:,}",
+                    _short(known["micro.coverage"].value),
+                    _with_ends(known["micro.sensitivity"]),
+                    _short(known["micro.as_include.sensitivity"].value),
+                    _with_ends(known["micro.specificity"]),
+                    _short(known["micro.as_include.specificity"].value),
+                    _mean(known["macro.wss95"]),
+                    _mean(known["macro.auroc"]),
+                ]
+            )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _missed(results: ScreeningResults) -> Iterator[str]:
+    for model, column in results.columns.items():
+        decided = column.strata["all"].counts.decided
+        lost, found = int(decided.fn.sum()), int(decided.tp.sum())
+        name = f"{_name(model)}: " if len(results.columns) > 1 else ""
+        if lost:
+            papers = plural(lost, "included paper")
+            yield f"{name}missed {papers}, listed in false_negatives.csv"
+        elif found:
+            yield f"{name}missed no included paper ({found:,} decided)"
+        else:
+            yield f"{name}decided on no included paper, so that none can be missed"
+    if "near-miss" in results.sheet.records.kinds:
+        yield "near misses are unjudged: see the report, Limits"
+
+
+def _pairs(pairs: Sequence[ScreeningPair]) -> Iterator[str]:
+    for own in pairs:
+        yield (
+            f"{_name(own.left)} minus {_name(own.right)}  "
+            f"{plural(own.n, 'record')} ({own.dropped:,} dropped)  "
+            f"kappa {_short(own.agreement.kappa)}"
+        )
+        for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
+            found = own.metrics.get(path)
+            if found is not None:
+                ends = found.gap.interval
+                shown = (
+                    ""
+                    if ends.lo is None or ends.hi is None
+                    else f" [{ends.lo:+.2f}, {ends.hi:+.2f}]"
+                )
+                yield (
+                    f"  {word} {_signed(found.gap.value)}{shown}  {test_words(found)}"
+                )
+
+
+def _implied(results: ScreeningResults) -> Iterator[str]:
+    for model, column in results.columns.items():
+        found = column.by_path().get("contamination.implied")
+        if found is not None:
+            shown = found.note if found.value is None else _short(found.value)
+            yield (
+                f"{_name(model)}: share of near misses implied to be eligible: {shown}"
+            )
+
+
+def _name(model: str) -> str:
+    """A model's name, which may be the path of a file."""
+    return shortened(one_line(model), NAME_CELLS)
+
+
+def _with_ends(metric: Metric) -> str:
+    if metric.lo is None or metric.hi is None:
+        return _short(metric.value)
+    return f"{_short(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
+
+
+def _mean(metric: Metric) -> str:
+    """A mean over reviews, and of how many where some have no value."""
+    shown = _short(metric.value)
+    if metric.n_defined == metric.n:
+        return shown
+    return f"{shown} ({metric.n_defined:,} of {metric.n:,})"
+
+
+def _short(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:z.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:+z.3f}"

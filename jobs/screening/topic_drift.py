@@ -1,0 +1,255 @@
+"""Measures topic drift: how near each kind of paper lies to what its review includes.
+
+Papers are TF-IDF vectors of title and abstract: lower case, words of two or more
+characters, scikit-learn's English stop words out, sublinear counts, smoothed idf. The
+similarity of a paper to a review is the cosine with the sum of the review's included
+vectors, which leaves the paper itself out. Separability is the AUROC of that
+similarity, included papers against a kind: 0.5 means that topic tells nothing, 1.0 that
+topic alone solves the task. Means over reviews leave undefined values out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from jobs.metrics import auroc
+from jobs.metrics.columns import Bools, Floats, mean, quantiles, quotient
+from jobs.screening.data import (
+    ArticleText,
+    Corpus,
+    Exclusion,
+    Places,
+    RecordKind,
+    true_exclusions,
+)
+from jobs.screening.graph import Graph, Neighbourhood
+from jobs.screening.sampling import unrelated_papers
+
+DECIMALS = 12
+"""Of a similarity: the logarithms of machines differ in the sixteenth."""
+
+TOO_EASY = 0.95
+"""From this separability on a review's negatives are flagged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSimilarity:
+    """The similarities of one kind of paper to one review."""
+
+    n: int  #: papers with a similarity
+    mean: float | None
+    quartiles: tuple[float | None, float | None, float | None]
+    separability: float | None  #: of the included papers from these; None for those
+
+
+def tfidf_vectors(corpus: Corpus, graph: Graph) -> TfidfVectors | None:
+    """The vectors of a corpus; None where its papers hold no word that counts."""
+    try:
+        return TfidfVectors(corpus, graph)
+    except ValueError:  # the vectorizer's word for an empty vocabulary
+        return None
+
+
+class TfidfVectors:
+    """The cited papers with an abstract as TF-IDF vectors of length 1."""
+
+    def __init__(self, corpus: Corpus, graph: Graph) -> None:
+        """The vectors of *corpus*.
+
+        Raises:
+            ValueError: no paper has a word that is no stop word.
+        """
+        self.graph = graph
+        places = np.flatnonzero(graph.has_abstract)
+        self._terms = TfidfVectorizer(stop_words="english", sublinear_tf=True)
+        self._matrix = sparse.csr_array(
+            self._terms.fit_transform(
+                _words(corpus.papers[graph.papers[at]]) for at in places
+            )
+        )
+        self._squares = _squares(self._matrix)
+        self._places = places
+        # rows by place in the graph, so that no second numbering is needed
+        self._rows = np.full(len(graph.papers), -1, dtype=np.int64)
+        self._rows[places] = np.arange(len(places))
+
+    def similarities(self, included: Places, papers: Places | None = None) -> Floats:
+        """Of papers, each to the others among *included*, by place in the graph.
+
+        NaN where there are no others, and of papers that were not asked for.
+
+        Args:
+            included: places of what the review includes, ascending.
+            papers: places, with abstract; None: all of them, by one product with the
+                whole matrix, since cutting most rows out of it takes longer.
+        """
+        matrix, squares, places = self._matrix, self._squares, self._places
+        if papers is not None:
+            rows = self._rows[papers]
+            matrix, squares, places = matrix[rows], squares[rows], papers
+        is_own = np.zeros(len(self._rows), dtype=np.bool_)
+        is_own[included] = True
+        found = np.full(len(self._rows), np.nan)
+        found[places] = _cosines(
+            matrix, squares, self._centre(included), is_own[places]
+        )
+        if len(included) == 1:
+            found[included] = np.nan  # of nothing, whatever rounding leaves of it
+        return found
+
+    def similarities_of(self, texts: Sequence[ArticleText], included: Places) -> Floats:
+        """Of papers that nobody cites, to what the review includes."""
+        if not texts:
+            return np.empty(0)
+        rows = sparse.csr_array(self._terms.transform(map(_words, texts)))
+        own = np.zeros(len(texts), dtype=np.bool_)
+        return _cosines(rows, _squares(rows), self._centre(included), own)
+
+    def _centre(self, included: Places) -> Floats:
+        total = self._matrix[self._rows[included]].sum(axis=0)
+        centre: Floats = np.asarray(total, dtype=np.float64).ravel()
+        return centre
+
+
+def _words(text: ArticleText) -> str:
+    return f"{text.title} {text.abstract}"
+
+
+def _squares(rows: sparse.csr_array) -> Floats:
+    squares: Floats = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return squares
+
+
+def _cosines(
+    rows: sparse.csr_array, squares: Floats, centre: Floats, own: Bools
+) -> Floats:
+    """Of each row with the centre, which leaves out those of its *own*."""
+    dots = np.asarray(rows @ centre, dtype=np.float64).ravel()
+    # without itself: (c - v).v and |c - v|^2, from what is known already
+    norms = float((centre * centre).sum()) - np.where(own, 2 * dots - squares, 0.0)
+    dots -= np.where(own, squares, 0.0)
+    lengths = np.sqrt(np.maximum(norms, 0.0) * squares)
+    return np.round(quotient(dots, lengths), DECIMALS)
+
+
+def kind_similarity(own: Floats, included: Floats | None = None) -> KindSimilarity:
+    """The similarities of a kind in figures, set against those of the included."""
+    values = own[~np.isnan(own)]
+    separable = None
+    if included is not None:
+        others = included[~np.isnan(included)]
+        truth = np.concatenate([np.ones(len(others)), np.zeros(len(values))])
+        separable = auroc(truth, np.concatenate([others, values]))
+    low, middle, high = quantiles(values.tolist(), (0.25, 0.5, 0.75))
+    return KindSimilarity(
+        n=len(values),
+        mean=mean(values.tolist()),
+        quartiles=(low, middle, high),
+        separability=separable,
+    )
+
+
+def mean_jaccard(graph: Graph, near: Neighbourhood) -> float | None:
+    """Of the included papers of a review and of each related one, on average."""
+    sizes = np.diff(graph.included.indptr)
+    union = len(near.included) + sizes[near.related] - near.shared
+    return mean((near.shared / union).tolist()) if len(union) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewDrift:
+    """How topical the kinds of one review are."""
+
+    review: str
+    kinds: Mapping[RecordKind, KindSimilarity]
+    jaccard: float | None  #: mean, of its included papers and its related reviews'
+
+    def is_easy(self, kind: RecordKind) -> bool:
+        """Whether topic alone nearly tells a kind from the included papers."""
+        found = self.kinds.get(kind)
+        return found is not None and (found.separability or 0.0) >= TOO_EASY
+
+
+def macro_drift(drift: Iterable[ReviewDrift]) -> dict[str, float | None]:
+    """Means over the reviews, undefined ones left out, by name of the figure."""
+    each = list(drift)
+    kinds = {kind: None for one in each for kind in one.kinds}
+    found: dict[str, float | None] = {}
+    for kind in kinds:
+        own = [one.kinds[kind] for one in each if kind in one.kinds]
+        found[f"similarity.{kind}"] = mean(one.mean for one in own)
+        if kind != "included":
+            found[f"separability.{kind}"] = mean(one.separability for one in own)
+    found["jaccard"] = mean(one.jaccard for one in each)
+    return found
+
+
+class TopicDrift:
+    """The similarities of one review's kinds: whole kinds, not what is drawn."""
+
+    def __init__(
+        self,
+        vectors: TfidfVectors,
+        corpus: Corpus,
+        near: Neighbourhood,
+        known: Mapping[str, Exclusion],
+        *,
+        has_random: bool,
+    ) -> None:
+        """The kinds of the review whose neighbourhood is *near*.
+
+        Args:
+            vectors: of all papers.
+            corpus: their texts.
+            near: of the review.
+            known: what the review has excluded or not decided, by paper.
+            has_random: whether random papers are asked for: that kind alone holds
+                nearly all papers, for every review.
+        """
+        graph = vectors.graph
+        self._graph, self._near = graph, near
+        by_place = vectors.similarities(
+            near.included,
+            None if has_random else np.concatenate([near.included, near.candidates]),
+        )
+        self._by_place = by_place
+        self._by_kind: dict[RecordKind, Floats] = {
+            "included": by_place[near.included],
+            "near-miss": by_place[near.candidates],
+        }
+        if has_random:
+            self._by_kind["random"] = by_place[unrelated_papers(graph, near, known)]
+        self._excluded: dict[str, float] = {}
+        papers = true_exclusions(corpus, graph.names(near.cited), known)
+        if papers:
+            values = vectors.similarities_of(
+                [corpus.text(paper) for paper in papers], near.included
+            )
+            self._by_kind["true-excluded"] = values
+            self._excluded = dict(zip(papers, values.tolist(), strict=True))
+
+    def drift(self, review: str) -> ReviewDrift:
+        """The kinds in figures."""
+        included = self._by_kind["included"]
+        return ReviewDrift(
+            review=review,
+            kinds={
+                kind: kind_similarity(own, None if kind == "included" else included)
+                for kind, own in self._by_kind.items()
+            },
+            jaccard=mean_jaccard(self._graph, self._near),
+        )
+
+    def of(self, paper: str) -> float | None:
+        """The similarity of a paper; None where it is undefined."""
+        place = self._graph.place(paper)
+        found = math.nan if place is None else float(self._by_place[place])
+        if math.isnan(found):  # known from the list of exclusions alone
+            found = self._excluded.get(paper, math.nan)
+        return None if math.isnan(found) else found

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jobs.property_extraction.asking import keys, pieces, plan
-from jobs.property_extraction.asking import request as asking
-from jobs.property_extraction.asking.lexical import answer
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.inputs import load
+from jobs.property_extraction import baseline, inputs, plan, tasks
+from jobs.property_extraction import plan as asking
+from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.outline import OUTLINE
-from jobs.property_extraction.reading import STAGES
-from jobs.property_extraction.settings import Settings as JobSettings
-from jobs.property_extraction.wording import WORDING
+from jobs.property_extraction.plan import STAGES
+from jobs.property_extraction.prompts import WORDING
+from jobs.property_extraction.settings import PropertySettings as JobSettings
 from runner.job import (
     Answer,
     Answers,
@@ -34,7 +32,7 @@ from runner.messages import ChatRequest, Content
 from runner.scorecard import Booking, Scorecard
 
 if TYPE_CHECKING:
-    from jobs.property_extraction.differing import Bookable
+    from jobs.property_extraction.aliases.differences import Bookable
 
 
 class PropertyExtraction(Job):
@@ -54,41 +52,39 @@ class PropertyExtraction(Job):
         from jobs.property_extraction.aliases.preparing import (  # noqa: PLC0415 - see above
             prepared_aliases,
         )
-        from jobs.property_extraction.linting.lint import (  # noqa: PLC0415 - see above
-            lint,
-        )
+        from jobs.property_extraction.lint import lint  # noqa: PLC0415 - see above
 
         return {"aliases": prepared_aliases, "lint": lint}
 
     def with_sample(self, settings: JobSettings) -> JobSettings:
         """Settings a run can start from: the shipped sample where no input is named."""
-        return load.with_sample(settings)
+        return inputs.with_sample(settings)
 
     def fit(
         self, settings: JobSettings, limits: Mapping[str, ModelLimits]
     ) -> JobSettings:
         """Settings whose prompts and replies fit the models of a new run."""
-        return pieces.fit(settings, limits)
+        return plan.fit(settings, limits)
 
     def require(self, settings: JobSettings) -> None:
         """Refuse settings that a run cannot start from."""
-        load.require(settings)
+        inputs.require(settings)
 
-    def load(self, settings: JobSettings) -> Dataset:
+    def load(self, settings: JobSettings) -> PropertyDataset:
         """Read and validate all inputs."""
-        return load.load(settings)
+        return inputs.load(settings)
 
     def inputs(self, settings: JobSettings) -> tuple[InputFile, ...]:
         """The files and folders that `load` reads."""
-        return load.inputs(settings)
+        return inputs.inputs(settings)
 
-    def plan(self, dataset: Dataset) -> Iterator[TaskSpec]:
+    def plan(self, dataset: PropertyDataset) -> Iterator[TaskSpec]:
         """Papers, or pieces of papers, by id; or pairs of names."""
         return plan.plan(dataset)
 
-    def reaches(self, dataset: Dataset) -> frozenset[str]:
+    def reaches(self, dataset: PropertyDataset) -> frozenset[str]:
         """The stages that the settings ask for."""
-        return plan.wanted(dataset)
+        return plan.planned_stages(dataset)
 
     def replicates(self, settings: JobSettings) -> int:
         """How often each item is asked, where `--replicates` does not say it."""
@@ -96,32 +92,32 @@ class PropertyExtraction(Job):
             return settings.verify_replicates
         return max(1, settings.consensus)
 
-    def request(self, dataset: Dataset, task: Task) -> ChatRequest:
+    def request(self, dataset: PropertyDataset, task: Task) -> ChatRequest:
         """The request of a task."""
         return asking.request(dataset, task)
 
-    def item(self, dataset: Dataset, spec: TaskSpec) -> str:
+    def item(self, dataset: PropertyDataset, spec: TaskSpec) -> str:
         """The paper of which a spec names a piece; or the pair of names."""
         if dataset.settings.mode == "verify":
             return spec.key
-        return keys.paper_of(spec.key)[0]
+        return tasks.paper_of(spec.key)[0]
 
     def follow_up(
-        self, dataset: Dataset, group: tuple[Answer, ...]
+        self, dataset: PropertyDataset, group: tuple[Answer, ...]
     ) -> Iterator[TaskSpec]:
         """The second request for quotes that are not in the paper."""
         return plan.follow_up(dataset, group)
 
     def explain(
-        self, dataset: Dataset, answers: Answers | None, items: tuple[str, ...]
+        self, dataset: PropertyDataset, answers: Answers | None, items: tuple[str, ...]
     ) -> str:
         """Why rows count as they do, and names stand for others; or who said so."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction.verifying.explained import (  # noqa: PLC0415 - see above
-                explained,
+            from jobs.property_extraction.score_verification import (  # noqa: PLC0415 - see above
+                explain_verification,
             )
 
-            return explained(dataset, answers, items)
+            return explain_verification(dataset, answers, items)
         from jobs.property_extraction.explain import (  # noqa: PLC0415 - see above
             explain,
         )
@@ -130,17 +126,17 @@ class PropertyExtraction(Job):
 
     def baseline(self, request: ChatRequest) -> Content:
         """The offline answer of baseline/lexical."""
-        return answer.baseline(request)
+        return baseline.baseline(request)
 
-    def score(self, dataset: Dataset, answers: Answers) -> Scorecard:
+    def score(self, dataset: PropertyDataset, answers: Answers) -> Scorecard:
         """All metrics, tables, figures and artifacts."""
         if dataset.settings.mode == "verify":
-            from jobs.property_extraction.verifying.scorecard import (  # noqa: PLC0415 - see above
+            from jobs.property_extraction.score_verification import (  # noqa: PLC0415 - see above
                 score_verification,
             )
 
             return score_verification(dataset, answers)
-        from jobs.property_extraction.scoring import score  # noqa: PLC0415 - see above
+        from jobs.property_extraction.score import score  # noqa: PLC0415 - see above
 
         return score(dataset, answers)
 
@@ -148,7 +144,7 @@ class PropertyExtraction(Job):
         self, names: frozenset[str], before: Bookable, after: Bookable
     ) -> Booking | None:
         """Rows that a change of aliases gained or lost, booked on one alias each."""
-        from jobs.property_extraction.differing.rows import (  # noqa: PLC0415 - see above
+        from jobs.property_extraction.aliases.differences import (  # noqa: PLC0415 - see above
             booked_on_aliases,
         )
 
@@ -157,7 +153,7 @@ class PropertyExtraction(Job):
     @property
     def importer(self) -> Importer:
         """Reads predictions that were made elsewhere."""
-        from jobs.property_extraction.importing.predictions import (  # noqa: PLC0415 - see above
+        from jobs.property_extraction.importer import (  # noqa: PLC0415 - see above
             importer,
         )
 

@@ -73,7 +73,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-class Settings(ProfiledSettings):
+class PropertySettings(ProfiledSettings):
     """Settings of property-extraction."""
 
     profiles = PROFILES

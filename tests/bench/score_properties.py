@@ -20,11 +20,11 @@ from pathlib import Path
 
 from rapidfuzz.distance import Indel
 
-from jobs.property_extraction.inputs.predictions import read_predictions
+from jobs.property_extraction.aliases.candidates import PaperMismatch, near_names
 from jobs.property_extraction.job import job
-from jobs.property_extraction.mismatch.candidates import Mismatch, near
-from jobs.property_extraction.scoring import score
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.prediction_files import read_predictions
+from jobs.property_extraction.score import score
+from jobs.property_extraction.settings import PropertySettings
 from jobs.testing import MemoryAnswers
 from runner.cli import console
 from tests.bench.properties import (
@@ -90,8 +90,8 @@ def _crowd(n: int) -> Iterator[Row]:
 
 def _names(n: int, goal: float | None = None) -> Iterator[Row]:
     predicted, missed = frozenset(names(n, 1)), frozenset(names(n, 2))
-    paper = Mismatch(refno="P0", predicted=predicted, missed=missed - predicted)
-    seconds = _timed(lambda: list(near(paper, NEAREST)))
+    paper = PaperMismatch(refno="P0", predicted=predicted, missed=missed - predicted)
+    seconds = _timed(lambda: list(near_names(paper, NEAREST)))
     loop = _timed(lambda: _similarities(predicted, missed)) * n / SAMPLE
     yield most("properties", f"{n:,} x {n:,} names, s", seconds, goal)
     yield least("properties", "a pair at a time, times longer", loop / seconds, 1)
@@ -99,7 +99,9 @@ def _names(n: int, goal: float | None = None) -> Iterator[Row]:
 
 def _scoring(files: Mapping[str, Path], **settings: object) -> Callable[[], None]:
     """A scoring of rows that are read already."""
-    own = Settings.model_validate({**files, "preds": [files["preds"]], **settings})
+    own = PropertySettings.model_validate(
+        {**files, "preds": [files["preds"]], **settings}
+    )
     dataset = job.load(own)
     held = MemoryAnswers.of_import(
         job.importer.read((), own, model=None, form=None, replicates={})
@@ -114,7 +116,7 @@ def _scoring(files: Mapping[str, Path], **settings: object) -> Callable[[], None
 
 def _plainly(files: Mapping[str, Path]) -> float:
     """Seconds of plain loops over the rows that were read."""
-    own = Settings.model_validate({**files, "preds": [files["preds"]]})
+    own = PropertySettings.model_validate({**files, "preds": [files["preds"]]})
     truth = job.load(own).truth
     stated = list(read_predictions(files["preds"]))
 

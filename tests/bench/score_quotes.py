@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from jobs.property_extraction.grounding.numbers import numbers_in
-from jobs.property_extraction.grounding.quote import Paper, ground
+from jobs.property_extraction.grounding import PaperText, ground, numbers_in
 from tests.bench.prose import prose
 from tests.bench.row import Row
 from tests.bench.verdict import least, most
@@ -51,7 +50,7 @@ def _grounded(
     papers: int, texts: Sequence[str], quotes: Sequence[Sequence[str]]
 ) -> None:
     for number in range(papers):
-        paper = Paper(texts[number % TEXTS])
+        paper = PaperText(texts[number % TEXTS])
         numbers_in(paper.text)
         for quote in quotes[number % TEXTS]:
             ground(paper, quote)
@@ -60,7 +59,7 @@ def _grounded(
 def _anew(texts: Sequence[str], quotes: Sequence[Sequence[str]]) -> None:
     for text, own in zip(texts[:SAMPLE], quotes, strict=False):
         for quote in own:
-            paper = Paper(text)
+            paper = PaperText(text)
             numbers_in(paper.folded.text)
             ground(paper, quote)
 

@@ -17,7 +17,7 @@ import pytest
 from jobs.evidence_retrieval.inputs import DATA, SAMPLE
 from jobs.evidence_retrieval.job import job as evidence
 from jobs.paper_investigation.job import job as papers
-from jobs.property_extraction.inputs.load import SAMPLE as EXTRACTED
+from jobs.property_extraction.inputs import SAMPLE as EXTRACTED
 from jobs.property_extraction.job import job as extraction
 from jobs.review_benchmark.job import job as reviews
 from jobs.screening.inputs import SAMPLE as SCREENED

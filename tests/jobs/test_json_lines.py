@@ -12,7 +12,7 @@ import pytest
 from jobs.inputs.files import read_csv, read_jsonl
 from jobs.inputs.rows import InputFindings
 from jobs.paper_investigation.rows import read_rows
-from jobs.property_extraction.inputs.papers import read_papers
+from jobs.property_extraction.papers import read_papers
 from runner import json_entries
 from runner.errors import DatasetError
 from runner.json_entries import LINE_BYTES, lines_of

@@ -17,7 +17,7 @@ from tests.processes import siftlog
 
 INNER = {
     "screening": ("jobs.screening.parsing.objects",),
-    "property-extraction": ("jobs.property_extraction.parsing.extraction._whole",),
+    "property-extraction": ("jobs.property_extraction.parsing._whole",),
     "evidence-retrieval": ("jobs.evidence_retrieval.parsing.first_object",),
     "review-benchmark": ("jobs.review_benchmark.parsing.objects",),
     "paper-investigation": (

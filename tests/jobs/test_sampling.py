@@ -18,8 +18,8 @@ from jobs.inputs.rows import InputFindings
 from jobs.inputs.sampling import draw_sample, report_sample
 from jobs.paper_investigation import inputs as investigation
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.property_extraction.inputs import load as properties
-from jobs.property_extraction.settings import Settings as PropertySettings
+from jobs.property_extraction import inputs as properties
+from jobs.property_extraction.settings import PropertySettings
 from jobs.screening import inputs as screening
 from jobs.screening.settings import ScreeningSettings
 from tests.jobs.screening.commanded import command

@@ -1,6 +1,6 @@
-"""Alias sets built from what is known of name pairs: seven rules, in a fixed order.
+"""Builds alias sets from what is known of name pairs: seven rules, in a fixed order.
 
-Who decided about a pair stands in `deciding`. The rules then see to it that the set
+First every pair is decided, whoever says so. The rules then see to it that the set
 renames in one step: no name stands for itself or comes back to itself, no right name is
 renamed, none has two targets, and none has a target that is renamed in turn. Every
 change is told, and neither row order nor hashing has a part in any.
@@ -9,33 +9,134 @@ change is told, and neither row order nor hashing has a part in any.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from jobs.property_extraction.aliases.alias_set import (
+    SOURCES,
     AliasEntry,
+    AliasOrigin,
     AliasSet,
-    Origin,
+    Key,
     Status,
 )
-from jobs.property_extraction.aliases.deciding import Evidence, decided
-from jobs.property_extraction.aliases.paths import settled
-from jobs.property_extraction.aliases.step import Rule, Step
+from jobs.property_extraction.aliases.chains import BuildRule, BuildStep, settle_chains
+from jobs.property_extraction.name_pairs import NamePair, NameRuling, Names
 from jobs.property_extraction.settings import Clash
 from runner.errors import DatasetError
 
+_STATUS: Mapping[bool | None, Status] = {
+    True: "accepted",
+    False: "rejected",
+    None: "undecided",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasEvidence:
+    """All that is known of name pairs."""
+
+    candidates: tuple[NamePair, ...] = ()
+    rulings: Mapping[Names, NameRuling] = field(default_factory=dict)  #: of models
+    review: tuple[AliasEntry, ...] = ()  #: of people; undecided ones decide nothing
+    parent: AliasSet | None = None  #: whose decisions stand until there are newer ones
+    drafts: Mapping[str, str] = field(default_factory=dict)
+    """Targets that are taken where nobody decided; empty: none."""
+
+
+def decided_entries(evidence: AliasEvidence) -> dict[Key, AliasEntry]:
+    """An entry for every pair that anything is known of, by key, ascending.
+
+    A person is believed before models, then what was imported, then names that are
+    equal but for case, then the draft; and of the same kind what is newer.
+    """
+    facts = {(each.pred_name, each.gt_name): each for each in evidence.candidates}
+    review = {entry.key: entry for entry in evidence.review}
+    parent = evidence.parent or AliasSet()
+    earlier = {entry.key: entry for entry in parent.entries}
+    pairs = {*facts, *evidence.rulings}
+    keys: set[Key] = {*review, *earlier, *((*pair, None) for pair in pairs)}
+    return {
+        key: _entry(key, evidence, review.get(key), earlier.get(key), facts)
+        for key in sorted(keys, key=lambda key: (key[0], key[1], key[2] or ""))
+    }
+
+
+def _entry(
+    key: Key,
+    evidence: AliasEvidence,
+    reviewed: AliasEntry | None,
+    earlier: AliasEntry | None,
+    facts: Mapping[Names, NamePair],
+) -> AliasEntry:
+    name, target, refno = key
+    ruling = evidence.rulings.get((name, target)) if refno is None else None
+    said = [
+        *_reviewed(reviewed),
+        *_ruled(key, ruling),
+        *_automatic(key, evidence.drafts),
+        *_inherited(earlier),
+    ]
+    # min takes the first of equals, and what is newer stands first
+    best = min(said, key=lambda entry: SOURCES.index(entry.source), default=None)
+    entry = best or AliasEntry(pred_name=name, gt_name=target, refno=refno)
+    if ruling is not None:
+        entry = replace(entry, votes=ruling.votes, models=ruling.models)
+    if (fact := facts.get((name, target))) is not None:
+        entry = replace(
+            entry,
+            count=fact.count or entry.count,
+            avg_sim=entry.avg_sim if fact.avg_sim is None else fact.avg_sim,
+        )
+    return entry
+
+
+def _reviewed(entry: AliasEntry | None) -> Iterator[AliasEntry]:
+    if entry is not None and entry.status != "undecided":
+        yield replace(entry, source="human")
+
+
+def _ruled(key: Key, ruling: NameRuling | None) -> Iterator[AliasEntry]:
+    if ruling is not None:
+        yield AliasEntry(
+            pred_name=key[0],
+            gt_name=key[1],
+            status=_STATUS[ruling.is_match],
+            source="llm",
+            reason=ruling.reason,
+        )
+
+
+def _automatic(key: Key, drafts: Mapping[str, str]) -> Iterator[AliasEntry]:
+    name, target, refno = key
+    if refno is None and name.strip().casefold() == target.strip().casefold():
+        yield AliasEntry(
+            pred_name=name, gt_name=target, status="accepted", source="exact"
+        )
+    if refno is None and drafts.get(name) == target:
+        yield AliasEntry(
+            pred_name=name, gt_name=target, status="accepted", source="draft"
+        )
+
+
+def _inherited(entry: AliasEntry | None) -> Iterator[AliasEntry]:
+    """A decision of the parent; a draft is none, it is drawn up anew."""
+    if entry is not None and entry.status != "undecided" and not entry.is_draft:
+        yield entry
+
+
 Entries: TypeAlias = tuple[AliasEntry, ...]
-Done: TypeAlias = tuple[Entries, list[Step]]
+RuleResult: TypeAlias = tuple[Entries, list[BuildStep]]
 """What a rule leaves, and what it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuiltAliasSet:
     """A new alias set, and everything that the rules did to make it."""
 
     alias_set: AliasSet
-    steps: tuple[Step, ...]
+    steps: tuple[BuildStep, ...]
 
     @property
     def report(self) -> tuple[str, ...]:
@@ -43,14 +144,14 @@ class Built:
         return tuple(step.line for step in self.steps)
 
 
-def build(
-    evidence: Evidence,
+def build_alias_set(
+    evidence: AliasEvidence,
     *,
     canonical: frozenset[str],
     clash: Clash = "best",
     strict: bool = False,
-    created_from: Origin | None = None,
-) -> Built:
+    created_from: AliasOrigin | None = None,
+) -> BuiltAliasSet:
     """Decide about every pair, and make one consistent set of what was accepted.
 
     Args:
@@ -64,11 +165,11 @@ def build(
     Raises:
         DatasetError: a target is unknown, and *strict*.
     """
-    entries: Entries = tuple(decided(evidence).values())
+    entries: Entries = tuple(decided_entries(evidence).values())
     entries, selves = _without_selves(entries)
     entries, guarded = _guarded(entries, canonical)
     entries, clashes = _clashes(entries, evidence, clash)
-    entries, paths = settled(entries)
+    entries, paths = settle_chains(entries)
     unknown = list(_unknown_targets(entries, canonical))
     if strict and unknown:
         raise DatasetError(
@@ -79,24 +180,24 @@ def build(
     made = AliasSet(
         entries=tuple(sorted(entries, key=_order)),
         parent=None if evidence.parent is None else evidence.parent.id,
-        created_from=created_from or Origin(),
+        created_from=created_from or AliasOrigin(),
     )
-    return Built(alias_set=made, steps=steps)
+    return BuiltAliasSet(alias_set=made, steps=steps)
 
 
 def _order(entry: AliasEntry) -> tuple[str, str, str]:
     return entry.pred_name, entry.gt_name, entry.refno or ""
 
 
-def _without_selves(entries: Entries) -> Done:
+def _without_selves(entries: Entries) -> RuleResult:
     """A name that stands for itself has no effect."""
     selves = [entry for entry in entries if entry.pred_name == entry.gt_name]
     kept = tuple(entry for entry in entries if entry.pred_name != entry.gt_name)
     told = "removed: it has no effect"
-    return kept, [Step(rule="self", entry=entry, told=told) for entry in selves]
+    return kept, [BuildStep(rule="self", entry=entry, told=told) for entry in selves]
 
 
-def _guarded(entries: Entries, canonical: frozenset[str]) -> Done:
+def _guarded(entries: Entries, canonical: frozenset[str]) -> RuleResult:
     """A right name is never renamed.
 
     Where a right name stands for itself among the candidates, dropping that alone would
@@ -107,7 +208,7 @@ def _guarded(entries: Entries, canonical: frozenset[str]) -> Done:
     return _changed(entries, guarded, "rejected", "canonical", told)
 
 
-def _clashes(entries: Entries, evidence: Evidence, clash: Clash) -> Done:
+def _clashes(entries: Entries, evidence: AliasEvidence, clash: Clash) -> RuleResult:
     """A name has one target in a scope, unless it is to stand for a set of them."""
     rivals: defaultdict[tuple[str, str | None], list[AliasEntry]] = defaultdict(list)
     for entry in entries:
@@ -124,7 +225,7 @@ def _clashes(entries: Entries, evidence: Evidence, clash: Clash) -> Done:
     return _changed(entries, losers, "undecided", "clash", told)
 
 
-def _preference(evidence: Evidence) -> Callable[[AliasEntry], tuple[object, ...]]:
+def _preference(evidence: AliasEvidence) -> Callable[[AliasEntry], tuple[object, ...]]:
     """Orders rivals: what a person chose last, or what most speaks for, first."""
     chosen = {entry.key for entry in evidence.review if entry.acts}
     hits = {(c.pred_name, c.gt_name): c.value_hits for c in evidence.candidates}
@@ -143,11 +244,11 @@ def _changed(
     entries: Entries,
     hit: Iterable[AliasEntry],
     status: Status,
-    rule: Rule,
+    rule: BuildRule,
     told: str,
-) -> Done:
+) -> RuleResult:
     """Entries of which some have lost their say."""
-    steps = [Step(rule=rule, entry=entry, told=told) for entry in hit]
+    steps = [BuildStep(rule=rule, entry=entry, told=told) for entry in hit]
     keys = {step.entry.key for step in steps}
     changed = tuple(
         replace(entry, status=status, reason=rule) if entry.key in keys else entry
@@ -156,17 +257,19 @@ def _changed(
     return changed, steps
 
 
-def _unknown_targets(entries: Entries, canonical: frozenset[str]) -> Iterator[Step]:
+def _unknown_targets(
+    entries: Entries, canonical: frozenset[str]
+) -> Iterator[BuildStep]:
     told = "kept, though neither truth nor rubric has its target"
     for entry in entries:
         if entry.acts and entry.gt_name not in canonical:
-            yield Step(rule="target", entry=entry, told=told)
+            yield BuildStep(rule="target", entry=entry, told=told)
 
 
-def _overrides(entries: Entries) -> Iterator[Step]:
+def _overrides(entries: Entries) -> Iterator[BuildStep]:
     everywhere = {e.pred_name: e for e in entries if e.acts and e.refno is None}
     for entry in entries:
         if entry.acts and entry.refno is not None and entry.pred_name in everywhere:
             other = everywhere[entry.pred_name].gt_name
             told = f"goes before {other!r} there"
-            yield Step(rule="scope", entry=entry, told=told)
+            yield BuildStep(rule="scope", entry=entry, told=told)

@@ -1,39 +1,130 @@
-"""`siftlog prepare property-extraction aliases`: a new alias set as a folder.
-
-Everything that decides is named: candidates, verdicts (CSV files, or the runs that
-asked for them), decisions of people, an earlier set.
-"""
+"""`siftlog prepare property-extraction aliases`: a new alias set as a folder."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from jobs.inputs.rows import InputFindings
-from jobs.property_extraction.aliases.alias_set import AliasSet, Origin
-from jobs.property_extraction.aliases.building import Built, build
-from jobs.property_extraction.aliases.deciding import Evidence
-from jobs.property_extraction.aliases.file import read_aliases, set_csv, set_json
-from jobs.property_extraction.aliases.given import reviewed_aliases
-from jobs.property_extraction.aliases.verdicts import majority
-from jobs.property_extraction.aliases.verified import Verified, verified
-from jobs.property_extraction.dataset import canonical_names
-from jobs.property_extraction.inputs.candidates import Pair, read_candidates
-from jobs.property_extraction.inputs.named import named_rubric, named_truth
-from jobs.property_extraction.mismatch.candidates import first_targets
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.aliases.alias_set import AliasOrigin, AliasSet
+from jobs.property_extraction.aliases.building import (
+    AliasEvidence,
+    BuiltAliasSet,
+    build_alias_set,
+)
+from jobs.property_extraction.aliases.candidates import first_targets
+from jobs.property_extraction.aliases.files import (
+    read_aliases,
+    reviewed_aliases,
+    set_csv,
+    set_json,
+)
+from jobs.property_extraction.data import canonical_names
+from jobs.property_extraction.inputs import named_rubric, named_truth
+from jobs.property_extraction.name_pairs import (
+    NamePair,
+    NameVerdict,
+    majority,
+    read_candidates,
+    read_verdicts,
+)
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.verification import verdicts_of
 from jobs.text import plural
-from runner.errors import UsageError
-from store.runs import RunFolder
+from runner.errors import DatasetError, UsageError
+from runner.registry import load_job
+from runner.score.scoring import answers, effective_settings
+from runner.workload import input_hashes
+from store.database import open_reader
+from store.errors import StoreError
+from store.events import Input
+from store.read.status import run_started
+from store.runs import RunFolder, resolve
+from store.tables import last_seq
+
+RUNS_DIR = "SIFTLOG_RUNS_DIR"
+"""Names the folder of runs, where it is not `runs`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenVerdicts:
+    """All verdicts, and the ids of the runs that some of them are from."""
+
+    verdicts: tuple[NameVerdict, ...]
+    runs: tuple[str, ...]
+
+
+def read_given_verdicts(sources: Iterable[Path]) -> GivenVerdicts:
+    """Read what is named: a file, or else a run by its folder, its id or the beginning.
+
+    Raises:
+        UsageError: it is neither, or a run of another kind.
+        DatasetError: a file is off.
+    """
+    verdicts: list[NameVerdict] = []
+    runs: list[str] = []
+    for path in sources:
+        if path.is_file() or path.suffix == ".csv":
+            verdicts += read_verdicts(path)
+        else:
+            folder = _run(path)
+            verdicts += _verdicts(folder)
+            runs.append(folder.run_id)
+    return GivenVerdicts(verdicts=tuple(verdicts), runs=tuple(runs))
+
+
+def _run(path: Path) -> RunFolder:
+    folder = RunFolder(path)
+    if folder.log.is_file():
+        return folder
+    try:
+        # settings are paths, and a run's id was taken for one
+        return resolve(Path(os.environ.get(RUNS_DIR, "runs")), path.name)
+    except StoreError as error:
+        raise UsageError(
+            f"--verdicts {path.name}: neither a CSV file nor a run; {error}."
+        ) from error
+
+
+def _verdicts(folder: RunFolder) -> tuple[NameVerdict, ...]:
+    with open_reader(folder.log) as reader:
+        started = run_started(reader)
+        job = load_job(started.job)
+        settings = effective_settings(job, folder, {})
+        if getattr(settings, "mode", None) != "verify":
+            raise UsageError(
+                f"Run {folder.run_id} verifies no names: name one that was made with "
+                "siftlog run property-extraction --mode verify."
+            )
+        _refuse_changes(folder, started.inputs, input_hashes(job.inputs(settings)))
+        dataset = job.load(settings)
+        found = answers(reader, started, last_seq(reader))
+        return tuple(verdicts_of(dataset, found))
+
+
+def _refuse_changes(
+    folder: RunFolder, then: Iterable[Input], now: Iterable[Input]
+) -> None:
+    """The candidates say which pair a task is about; with others verdicts get lost."""
+    before = {each.sha256 for each in then if each.setting == "candidates"}
+    for each in now:
+        if each.setting == "candidates" and each.sha256 not in before:
+            raise DatasetError(
+                f"{each.path} is not the file that run {folder.run_id} was started "
+                "with (put that one back, or name alias_verification_all__MODEL.csv of "
+                "a scoring of the run instead)."
+            )
+
 
 SHOWN = 20
 """Lines of the report that are printed; the file has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class AliasFolderSummary:
     """What is said of a set."""
 
     text: str
@@ -44,9 +135,9 @@ class Made:
 class AliasFolder:
     """A set that is about to be written; its inputs have been read and are whole."""
 
-    built: Built
+    built: BuiltAliasSet
 
-    def write(self, folder: Path) -> Made:
+    def write(self, folder: Path) -> AliasFolderSummary:
         """Write the set as JSON and CSV, and what was done to make it."""
         made, report = self.built.alias_set, self.built.report
         files = {
@@ -56,7 +147,7 @@ class AliasFolder:
         }
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="")
-        return Made(
+        return AliasFolderSummary(
             text="\n".join(_text(made, report)),
             json={
                 "id": made.id,
@@ -70,7 +161,7 @@ class AliasFolder:
         )
 
 
-def prepared_aliases(settings: Settings) -> AliasFolder:
+def prepared_aliases(settings: PropertySettings) -> AliasFolder:
     """Read all inputs and build the set; nothing is written yet.
 
     Raises:
@@ -79,7 +170,7 @@ def prepared_aliases(settings: Settings) -> AliasFolder:
         DatasetError: an input is off.
     """
     pairs = () if settings.candidates is None else read_candidates(settings.candidates)
-    said = verified(settings.verdicts)
+    said = read_given_verdicts(settings.verdicts)
     review = (
         ()
         if settings.review is None
@@ -94,8 +185,8 @@ def prepared_aliases(settings: Settings) -> AliasFolder:
             "--verdicts RUN or FILE, or --review FILE, a CSV with a column status."
         )
     drafts = first_targets(_names(pairs[: settings.top]))
-    built = build(
-        Evidence(
+    built = build_alias_set(
+        AliasEvidence(
             candidates=pairs,
             rulings=majority(said.verdicts),
             review=review,
@@ -110,12 +201,14 @@ def prepared_aliases(settings: Settings) -> AliasFolder:
     return AliasFolder(built=built)
 
 
-def _names(pairs: tuple[Pair, ...]) -> Iterator[tuple[str, str]]:
+def _names(pairs: tuple[NamePair, ...]) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         yield pair.pred_name, pair.gt_name
 
 
-def _canonical(settings: Settings, pairs: tuple[Pair, ...]) -> frozenset[str]:
+def _canonical(
+    settings: PropertySettings, pairs: tuple[NamePair, ...]
+) -> frozenset[str]:
     """Names of truth and rubric, as far as files say which they are."""
     noticed = InputFindings()
     truth = named_truth(settings, noticed).rows
@@ -129,18 +222,18 @@ def _canonical(settings: Settings, pairs: tuple[Pair, ...]) -> frozenset[str]:
     return named | {pair.gt_name for pair in pairs} | frozenset(told)
 
 
-def _origin(settings: Settings, said: Verified) -> Origin:
+def _origin(settings: PropertySettings, said: GivenVerdicts) -> AliasOrigin:
     """The scoring that the candidates lie in, if they do, and what was asked."""
     path = settings.candidates
     for folder in () if path is None else path.parents:
         run = RunFolder(folder.parent.parent)
         if folder.parent == run.scores and folder.name.isdigit() and run.log.is_file():
-            return Origin(
+            return AliasOrigin(
                 run=run.run_id,
                 scoring=int(folder.name),
                 verification_runs=said.runs,
             )
-    return Origin(verification_runs=said.runs)
+    return AliasOrigin(verification_runs=said.runs)
 
 
 def _text(made: AliasSet, report: tuple[str, ...]) -> Iterator[str]:

@@ -1,25 +1,196 @@
-"""When a predicted value is the true one, by the kind of its property."""
+"""Decides whether a predicted value is the true one, by the kind of its property."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Final, TypeAlias
 
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.settings import Settings
-from jobs.property_extraction.values.categorical import categorical_rule
-from jobs.property_extraction.values.comparison import Compared, Edge, Rule, Stated
-from jobs.property_extraction.values.composition import (
+from jobs.property_extraction.settings import Numbers, PropertySettings, Units
+from jobs.property_extraction.values.categories import (
+    SpaceGroupReader,
+    categorical_rule,
     composition_rule,
     is_pymatgen_installed,
 )
-from jobs.property_extraction.values.number import Number
-from jobs.property_extraction.values.quantities import Quantities
-from jobs.property_extraction.values.space_group import SpaceGroups
-from jobs.property_extraction.values.texts import Keyed
-from jobs.property_extraction.values.unit import Conversion, StatedUnit
-from jobs.property_extraction.values.unit_reader import UnitReader
-from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.property_extraction.values.comparison import (
+    ComparisonKind,
+    ComparisonRule,
+    Edge,
+    KeyRule,
+    Reason,
+    ValueComparison,
+    ValueWithUnit,
+)
+from jobs.property_extraction.values.numbers import Number, read_number
+from jobs.property_extraction.values.unit_reader import UnitReader, UnitTableRow
+from jobs.property_extraction.values.units import (
+    Conversion,
+    StatedUnit,
+    UnitStatus,
+    convert,
+)
 from runner.errors import DatasetError
+
+_TOLERANCE = 0.001
+_SLACK = 1 + 1e-9
+"""The border is inclusive in decimals: binary rounding puts 0.999 outside 0.1% of 1."""
+
+_REACH = 0.0011
+"""Of a prediction: holds every truth that has the prediction within the tolerance."""
+
+_CHECKED: Final[frozenset[UnitStatus]] = frozenset({"same", "converted"})
+_COMPARED: Final[frozenset[UnitStatus]] = _CHECKED | {"missing", "unknown"}
+
+_Placed: TypeAlias = tuple[float, int]
+"""A number and the place of its row."""
+
+_AS_THEY_ARE = Conversion("unknown")
+
+
+class QuantityRule:
+    """Compares numbers with units; each distinct number and unit is read once.
+
+    Edges come by sorted search in each pair of units, so that thousands of rows on both
+    sides make no dense matrix.
+    """
+
+    def __init__(self, units: UnitReader, *, numbers: Numbers, rule: Units) -> None:
+        self._units = units
+        self._reading: Numbers = numbers
+        self._converts = rule == "convert"
+        self._tolerance = _TOLERANCE * (1.0 if numbers == "strict" else _SLACK)
+        self._numbers: dict[str, Number] = {}
+        self._conversions: dict[tuple[str, str], Conversion] = {}
+
+    def number(self, text: str) -> Number:
+        """What number a value states."""
+        if text not in self._numbers:
+            self._numbers[text] = read_number(text, self._reading)
+        return self._numbers[text]
+
+    def conversion(self, prediction: str, truth: str) -> Conversion:
+        """How a predicted value is told in the unit of the truth, from unit cells."""
+        cells = (prediction, truth)
+        if cells not in self._conversions:
+            self._conversions[cells] = convert(*map(self._units.read, cells))
+        return self._conversions[cells]
+
+    def compare(
+        self, _name: str, prediction: ValueWithUnit, truth: ValueWithUnit
+    ) -> ValueComparison:
+        """Compare one pair of a property."""
+        number, true = self.number(prediction.value), self.number(truth.value)
+        conversion = _AS_THEY_ARE
+        if self._converts:
+            conversion = self.conversion(prediction.unit, truth.unit)
+        reason, error = self._judged(number.value, true.value, conversion)
+        return ValueComparison(
+            reason=reason,
+            number_status=number.status,
+            unit_status=conversion.status if self._converts else "",
+            error=error,
+        )
+
+    def _judged(
+        self, value: float | None, goal: float | None, conversion: Conversion
+    ) -> tuple[Reason, float | None]:
+        if value is None:
+            return "no_number", None
+        if goal is None:
+            return "truth_no_number", None
+        if conversion.status == "incompatible":
+            return "incompatible", None
+        told = conversion(value)
+        reason: Reason = "equal" if self._is_within(told, goal) else "different"
+        return reason, _relative_error(told, goal)
+
+    def edges(
+        self,
+        _name: str,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
+    ) -> Iterator[Edge]:
+        """All pairs that match, by prediction and then truth."""
+        return self._edges(predictions, truths, self._known, _COMPARED)
+
+    def checked_edges(
+        self, predictions: Sequence[ValueWithUnit], truths: Sequence[ValueWithUnit]
+    ) -> Iterator[Edge]:
+        """The pairs of equal numbers whose units are the same, or were converted.
+
+        Units are converted here whatever the rule is: where values are what is searched
+        for, a bare number would meet too many.
+        """
+        return self._edges(predictions, truths, str, _CHECKED)
+
+    def _edges(
+        self,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
+        cell: Callable[[str], str],
+        accepted: Collection[UnitStatus],
+    ) -> Iterator[Edge]:
+        targets = self._placed(truths, cell)
+        conversions: dict[str, list[tuple[Conversion, list[_Placed]]]] = {}
+        for place, row in enumerate(predictions):
+            value = self.number(row.value).value
+            if value is None:
+                continue
+            source = cell(row.unit)
+            if source not in conversions:
+                conversions[source] = [
+                    (conversion, placed)
+                    for target, placed in targets.items()
+                    for conversion in (self.conversion(source, target),)
+                    if conversion.status in accepted
+                ]
+            found = [
+                Edge(place, truth, _relative_error(told, goal) or 0.0)
+                for conversion, placed in conversions[source]
+                for told in (conversion(value),)
+                for goal, truth in _near(told, placed)
+                if self._is_within(told, goal)
+            ]
+            yield from sorted(found, key=attrgetter("truth"))
+
+    def _is_within(self, told: float, goal: float) -> bool:
+        return abs(told - goal) <= self._tolerance * abs(goal)
+
+    def _placed(
+        self, rows: Sequence[ValueWithUnit], cell: Callable[[str], str]
+    ) -> dict[str, list[_Placed]]:
+        """The rows whose value is a number, by unit cell, ascending."""
+        found: dict[str, list[_Placed]] = {}
+        for place, row in enumerate(rows):
+            value = self.number(row.value).value
+            if value is not None:
+                found.setdefault(cell(row.unit), []).append((value, place))
+        for placed in found.values():
+            placed.sort()
+        return found
+
+    def _known(self, text: str) -> str:
+        """The cell of a known unit; all others compare as a blank one does."""
+        is_known = self._converts and self._units.read(text).unit is not None
+        return text if is_known else ""
+
+
+def _near(told: float, placed: Sequence[_Placed]) -> Sequence[_Placed]:
+    """Of ascending numbers all that can be within the tolerance, and few others."""
+    if not math.isfinite(told):
+        return ()  # or all of them would be near
+    reach = abs(told) * _REACH
+    low = bisect_left(placed, told - reach, key=itemgetter(0))
+    return placed[low : bisect_right(placed, told + reach, key=itemgetter(0))]
+
+
+def _relative_error(told: float, goal: float) -> float | None:
+    if goal:
+        return abs(told - goal) / abs(goal)
+    return None if told else 0.0
 
 
 class Comparer:
@@ -34,27 +205,27 @@ class Comparer:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PropertySettings,
         *,
         clusters: Mapping[str, Mapping[str, str]] | None = None,
         space_groups: Mapping[str, int] | None = None,
-        unit_table: Iterable[UnitRow] = (),
+        unit_table: Iterable[UnitTableRow] = (),
     ) -> None:
         self._units = UnitReader(unit_table)
-        self._quantities = Quantities(
+        self._quantities = QuantityRule(
             self._units, numbers=settings.numbers, rule=settings.units
         )
-        groups = SpaceGroups(space_groups)
-        self._rules: dict[Kind, Rule] = {
-            Kind.SI: self._quantities,
-            Kind.CATEGORICAL: categorical_rule(
+        groups = SpaceGroupReader(space_groups)
+        self._rules: dict[ComparisonKind, ComparisonRule] = {
+            ComparisonKind.SI: self._quantities,
+            ComparisonKind.CATEGORICAL: categorical_rule(
                 clusters or {}, rule=settings.categorical, keys=settings.cluster_keys
             ),
-            Kind.SPACE_GROUP: Keyed(lambda _, text: groups.number(text)),
-            Kind.EXACT: Keyed(lambda _, text: text.strip()),
+            ComparisonKind.SPACE_GROUP: KeyRule(lambda _, text: groups.number(text)),
+            ComparisonKind.EXACT: KeyRule(lambda _, text: text.strip()),
         }
         if _compares_compositions(settings):
-            self._rules[Kind.PYMATGEN] = composition_rule(
+            self._rules[ComparisonKind.PYMATGEN] = composition_rule(
                 unparsed=settings.unparsed_composition
             )
 
@@ -63,7 +234,7 @@ class Comparer:
         """Whether pint is there; without it most unit names are unknown."""
         return self._units.has_pint
 
-    def left_out(self, kind: Kind) -> bool:
+    def left_out(self, kind: ComparisonKind) -> bool:
         """Whether properties of a kind cannot be compared, and are in no count."""
         return kind not in self._rules
 
@@ -80,19 +251,23 @@ class Comparer:
         return self._quantities.conversion(prediction, truth)
 
     def compare(
-        self, kind: Kind, name: str, prediction: Stated, truth: Stated
-    ) -> Compared:
+        self,
+        kind: ComparisonKind,
+        name: str,
+        prediction: ValueWithUnit,
+        truth: ValueWithUnit,
+    ) -> ValueComparison:
         """Compare one pair of a property."""
         if self.left_out(kind):
-            return Compared(reason="left_out")
+            return ValueComparison(reason="left_out")
         return self._rules[kind].compare(name, prediction, truth)
 
     def edges(
         self,
-        kind: Kind,
+        kind: ComparisonKind,
         name: str,
-        predictions: Sequence[Stated],
-        truths: Sequence[Stated],
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs of a group that match, by prediction and then truth."""
         if self.left_out(kind):
@@ -100,13 +275,13 @@ class Comparer:
         return self._rules[kind].edges(name, predictions, truths)
 
     def value_hits(
-        self, predictions: Sequence[Stated], truths: Sequence[Stated]
+        self, predictions: Sequence[ValueWithUnit], truths: Sequence[ValueWithUnit]
     ) -> Iterator[Edge]:
         """All pairs of equal numbers in units that were checked, whatever the names."""
         return self._quantities.checked_edges(predictions, truths)
 
 
-def _compares_compositions(settings: Settings) -> bool:
+def _compares_compositions(settings: PropertySettings) -> bool:
     if settings.pymatgen == "on" and not is_pymatgen_installed():
         raise DatasetError(
             "pymatgen=on: comparing compositions needs pymatgen (install "

@@ -1,13 +1,51 @@
-"""What a comparison takes, and what it says."""
+"""What a comparison of values takes and gives: rubric, rule, result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from jobs.property_extraction.values.number import NumberStatus
-from jobs.property_extraction.values.unit import UnitStatus
+from jobs.property_extraction.values.numbers import NumberStatus
+from jobs.property_extraction.values.units import UnitStatus
+
+
+class ComparisonKind(StrEnum):
+    """The rules for two values, by the words that a rubric file uses."""
+
+    SI = "0.1% SI"
+    CATEGORICAL = "categorical"
+    PYMATGEN = "pymatgen"
+    SPACE_GROUP = "space group"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """What a rubric file says of one property."""
+
+    name: str
+    kind: ComparisonKind
+    si: str = ""  #: unit that its values are told in; empty: none
+    definition: str = ""
+    source_row: int = 0  #: in its file; the header is row 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """All properties of a rubric file, by name, in file order."""
+
+    properties: Mapping[str, Property] = field(default_factory=dict)
+
+    def kind(self, name: str) -> ComparisonKind:
+        """The rule for a name; `exact` for one that is not in the rubric."""
+        found = self.properties.get(name)
+        return ComparisonKind.EXACT if found is None else found.kind
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.properties
+
 
 Reason: TypeAlias = Literal[
     "equal",  # by the rule of the property
@@ -19,7 +57,7 @@ Reason: TypeAlias = Literal[
 ]
 
 
-class Stated(Protocol):
+class ValueWithUnit(Protocol):
     """A value with its unit, as texts: any row of truth or predictions."""
 
     @property
@@ -32,7 +70,7 @@ class Stated(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ValueComparison:
     """Whether a predicted value is the true one, and why."""
 
     reason: Reason
@@ -55,13 +93,100 @@ class Edge:
     error: float = 0.0  #: relative to the truth; 0 where values are no numbers
 
 
-class Rule(Protocol):
+class ComparisonRule(Protocol):
     """How the values of one kind of property are compared."""
 
-    def compare(self, name: str, prediction: Stated, truth: Stated) -> Compared:
+    def compare(
+        self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
+    ) -> ValueComparison:
         """Compare one pair of a property."""
 
     def edges(
-        self, name: str, predictions: Sequence[Stated], truths: Sequence[Stated]
+        self,
+        name: str,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
     ) -> Iterator[Edge]:
         """All pairs that match, by prediction and then truth."""
+
+
+T = TypeVar("T")
+
+
+class KeyRule:
+    """Two values are the same just if they are read as one thing."""
+
+    def __init__(self, read: Callable[[str, str], Hashable | None]) -> None:
+        """Take how the value of a property is read, from its name and text.
+
+        What is read as None is never the same.
+        """
+        self._read = read
+
+    def compare(
+        self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
+    ) -> ValueComparison:
+        """Compare one pair of a property."""
+        found = self._read(name, prediction.value)
+        match = found is not None and found == self._read(name, truth.value)
+        return ValueComparison(reason="equal" if match else "different")
+
+    def edges(
+        self,
+        name: str,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
+    ) -> Iterator[Edge]:
+        """All pairs that match, by prediction and then truth."""
+        places: dict[Hashable, list[int]] = {}
+        for truth, row in enumerate(truths):
+            places.setdefault(self._read(name, row.value), []).append(truth)
+        places.pop(None, None)
+        for prediction, row in enumerate(predictions):
+            for truth in places.get(self._read(name, row.value), ()):
+                yield Edge(prediction, truth)
+
+
+class PairwiseRule(Generic[T]):
+    """Any two texts may be alike; distinct ones of a group are compared once."""
+
+    def __init__(
+        self, read: Callable[[str, str], T], are_alike: Callable[[T, T], bool]
+    ) -> None:
+        """Take how the value of a property is read, and when two of them are alike."""
+        self._read = read
+        self._are_alike = are_alike
+        self._known: dict[tuple[str, str], T] = {}
+
+    def compare(
+        self, name: str, prediction: ValueWithUnit, truth: ValueWithUnit
+    ) -> ValueComparison:
+        """Compare one pair of a property."""
+        found, true = self._once(name, prediction.value), self._once(name, truth.value)
+        match = self._are_alike(found, true)
+        return ValueComparison(reason="equal" if match else "different")
+
+    def edges(
+        self,
+        name: str,
+        predictions: Sequence[ValueWithUnit],
+        truths: Sequence[ValueWithUnit],
+    ) -> Iterator[Edge]:
+        """All pairs that match, by prediction and then truth."""
+        places: dict[str, list[int]] = {}
+        for truth, row in enumerate(truths):
+            places.setdefault(row.value, []).append(truth)
+        known = [(self._once(name, text), own) for text, own in places.items()]
+        alike: dict[str, list[int]] = {}
+        for prediction, row in enumerate(predictions):
+            if row.value not in alike:
+                found = self._once(name, row.value)
+                own = (at for true, at in known if self._are_alike(found, true))
+                alike[row.value] = sorted(place for at in own for place in at)
+            for truth in alike[row.value]:
+                yield Edge(prediction, truth)
+
+    def _once(self, name: str, text: str) -> T:
+        if (name, text) not in self._known:
+            self._known[name, text] = self._read(name, text)
+        return self._known[name, text]

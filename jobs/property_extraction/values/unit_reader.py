@@ -1,15 +1,82 @@
-"""Reads unit cells, each distinct one once."""
+"""Reads unit cells by the dialect of papers, pint, and a given table of units.
+
+Only names ever reach pint, never an expression: its parser takes `cm-2` for a
+subtraction, and evaluates `9**9**9`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from jobs.property_extraction.values.dialect import BLANK, NAMES, NO_UNITS, WHOLE
-from jobs.property_extraction.values.pint_names import is_pint_installed, pint_unit
-from jobs.property_extraction.values.unit import StatedUnit, Unit
-from jobs.property_extraction.values.unit_grammar import normal_form, parse_unit
-from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.property_extraction.values.units import (
+    BLANK,
+    DIALECT_UNITS,
+    NO_UNITS,
+    WHOLE_CELLS,
+    PhysicalUnit,
+    StatedUnit,
+    dimensions,
+    normal_form,
+    parse_unit,
+)
+
+if TYPE_CHECKING:
+    from pint import UnitRegistry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitTableRow:
+    """One `name` is `factor` of the unit `si`."""
+
+    name: str
+    si: str
+    factor: float  #: finite, not 0
+    source_row: int = 0  #: in its file; the header is row 1
+
+
+def is_pint_installed() -> bool:
+    """Whether names can be looked up; pint is in the extra `materials`."""
+    return find_spec("pint") is not None
+
+
+def pint_unit(name: str) -> PhysicalUnit | None:
+    """The unit of a name, prefix included; None for one that pint does not know.
+
+    Logarithmic units are not known either: no factor makes them others.
+
+    Args:
+        name: Letters, perhaps after a degree sign.
+    """
+    registry = _registry()
+    found = registry.parse_unit_name(name)
+    if not found:
+        return None
+    prefix, stem, _suffix = found[0]
+    units = registry.UnitsContainer({prefix + stem: 1})
+    try:
+        zero, one = (
+            registry.Quantity(Fraction(n), units).to_base_units() for n in range(2)
+        )
+    except TypeError:  # a fraction has no logarithm
+        return None
+    offset = Fraction(str(zero.magnitude))
+    powers = {str(k): Fraction(str(v)) for k, v in one.dimensionality.items()}
+    return PhysicalUnit(
+        Fraction(str(one.magnitude)) - offset, dimensions(powers), offset
+    )
+
+
+@cache
+def _registry() -> UnitRegistry[Fraction]:
+    """Pint's default definitions, in exact fractions."""
+    import pint  # noqa: PLC0415 - an extra, and slow to load
+
+    return pint.UnitRegistry(non_int_type=Fraction)
 
 
 class UnitReader:
@@ -20,11 +87,11 @@ class UnitReader:
     that its names are one unit, told apart by the factor.
     """
 
-    def __init__(self, table: Iterable[UnitRow] = ()) -> None:
+    def __init__(self, table: Iterable[UnitTableRow] = ()) -> None:
         self._has_pint = is_pint_installed()
-        self._names: dict[str, Unit | None] = {}
+        self._names: dict[str, PhysicalUnit | None] = {}
         self._cells: dict[str, StatedUnit] = {}
-        self._table = dict(_units(tuple(table)))
+        self._table = dict(_table_units(tuple(table)))
 
     @property
     def has_pint(self) -> bool:
@@ -41,19 +108,19 @@ class UnitReader:
         spelled = normal_form(text)
         if spelled in BLANK:
             return StatedUnit(spelled, blank=True)
-        unit = WHOLE.get(spelled) or parse_unit(spelled, self._named)
+        unit = WHOLE_CELLS.get(spelled) or parse_unit(spelled, self._named)
         return StatedUnit(spelled, unit or self._table.get(spelled))
 
-    def _named(self, name: str) -> Unit | None:
+    def _named(self, name: str) -> PhysicalUnit | None:
         if name not in self._names:
-            unit = NAMES.get(name)
+            unit = DIALECT_UNITS.get(name)
             if unit is None and self._has_pint and name not in NO_UNITS:
                 unit = pint_unit(name)
             self._names[name] = unit or self._table.get(name)
         return self._names[name]
 
 
-def _units(table: Sequence[UnitRow]) -> Iterator[tuple[str, Unit]]:
+def _table_units(table: Sequence[UnitTableRow]) -> Iterator[tuple[str, PhysicalUnit]]:
     """The unit of each name, and of each SI unit that only the table knows."""
     if not table:
         return
@@ -63,7 +130,34 @@ def _units(table: Sequence[UnitRow]) -> Iterator[tuple[str, Unit]]:
         unit = target.unit
         if unit is None:
             own = () if target.blank else ((target.text, Fraction(1)),)
-            unit = Unit(Fraction(1), own)
+            unit = PhysicalUnit(Fraction(1), own)
             yield target.text, unit
         factor = unit.factor * Fraction(repr(row.factor))
-        yield normal_form(row.name), Unit(factor, unit.dimensions)
+        yield normal_form(row.name), PhysicalUnit(factor, unit.dimensions)
+
+
+_TOLERANCE = Fraction(1, 1000)
+"""That of the values that the factors are meant for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitDisagreement:
+    """A row whose factor is off by more than the tolerance of the values."""
+
+    row: UnitTableRow
+    factor: float | None  #: what it should be; None: the dimensions differ
+
+
+def unit_disagreements(table: Iterable[UnitTableRow]) -> Iterator[UnitDisagreement]:
+    """The rows that dialect and pint contradict, in their order."""
+    reader = UnitReader()
+    for row in table:
+        source, target = reader.read(row.name).unit, reader.read(row.si).unit
+        if source is None or target is None:
+            continue
+        if source.dimensions != target.dimensions:
+            yield UnitDisagreement(row=row, factor=None)
+            continue
+        factor = source.factor / target.factor
+        if abs(Fraction(repr(row.factor)) - factor) > _TOLERANCE * abs(factor):
+            yield UnitDisagreement(row=row, factor=float(factor))

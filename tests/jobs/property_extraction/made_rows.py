@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from jobs.property_extraction.gathering.predicted import Outcome, Predicted, State
-from jobs.property_extraction.measuring.results import Column
-from jobs.property_extraction.row import Prediction, TruthRow
+from jobs.property_extraction.predictions import (
+    PaperOutcome,
+    PaperState,
+    ReplicatePredictions,
+)
+from jobs.property_extraction.results import ScoredModel
+from jobs.property_extraction.rows import Prediction, TruthRow
 from tests.jobs.property_extraction.scored_rows import scored_columns
 
 Fields: TypeAlias = tuple[str, ...]
@@ -35,7 +39,7 @@ def column(
     *replicates: Iterable[Fields],
     failed: Iterable[str] = (),
     **settings: Any,
-) -> Column:
+) -> ScoredModel:
     """The results of one model.
 
     Args:
@@ -44,9 +48,11 @@ def column(
         failed: papers whose extraction failed.
         settings: other than the usual ones; no draws unless they say so.
     """
-    lost = dict.fromkeys(failed, Outcome(state=State.FAILED, reason="truncated"))
+    lost = dict.fromkeys(
+        failed, PaperOutcome(state=PaperState.FAILED, reason="truncated")
+    )
     columns = (
-        Predicted(
+        ReplicatePredictions(
             model="m",
             replicate=number,
             predictions=predicted_rows(rows),
@@ -58,5 +64,5 @@ def column(
     return scored_columns(*columns, rows=truth_rows(truth), **given).columns["m"]
 
 
-def values(own: Column, *paths: str) -> tuple[float | None, ...]:
+def values(own: ScoredModel, *paths: str) -> tuple[float | None, ...]:
     return tuple(own.metric(path).value for path in paths)

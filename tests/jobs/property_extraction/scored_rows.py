@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.gathering.predicted import Outcome, Predicted, Sheet
-from jobs.property_extraction.importing.told import STAGE, Told, text_of
-from jobs.property_extraction.measuring.results import Results, measured
-from jobs.property_extraction.row import Prediction, TruthRow
-from jobs.property_extraction.rubric import Kind, Property, Rubric
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.predictions import (
+    PaperOutcome,
+    ReplicatePredictions,
+    RunPredictions,
+)
+from jobs.property_extraction.results import PropertyResults, measure_run
+from jobs.property_extraction.rows import (
+    ROWS_STAGE,
+    ImportedRow,
+    Prediction,
+    TruthRow,
+    text_of_rows,
+)
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from runner.job import Answer, Task
 from runner.messages import Reply
 
@@ -21,10 +30,10 @@ RUBRIC = Rubric(
     properties={
         name: Property(name=name, kind=kind, si=si)
         for name, kind, si in (
-            ("Tc", Kind.SI, "K"),
-            ("field", Kind.SI, "T"),
-            ("structure", Kind.CATEGORICAL, ""),
-            ("formula", Kind.PYMATGEN, ""),
+            ("Tc", ComparisonKind.SI, "K"),
+            ("field", ComparisonKind.SI, "T"),
+            ("structure", ComparisonKind.CATEGORICAL, ""),
+            ("formula", ComparisonKind.PYMATGEN, ""),
         )
     }
 )
@@ -76,12 +85,12 @@ def scored(
     *models: tuple[Prediction, ...],
     rows: tuple[TruthRow, ...] = TRUTH,
     aliases: AliasSet | None = None,
-    outcomes: Mapping[str, Outcome] | None = None,
+    outcomes: Mapping[str, PaperOutcome] | None = None,
     **settings: Any,
-) -> Results:
+) -> PropertyResults:
     """What the rows of each model, m1 and so on, come to."""
     columns = (
-        Predicted(
+        ReplicatePredictions(
             model=f"m{number}", replicate=1, predictions=own, outcomes=outcomes or {}
         )
         for number, own in enumerate(models, start=1)
@@ -90,21 +99,21 @@ def scored(
 
 
 def scored_columns(
-    *columns: Predicted,
+    *columns: ReplicatePredictions,
     rows: tuple[TruthRow, ...] = TRUTH,
     aliases: AliasSet | None = None,
     **settings: Any,
-) -> Results:
+) -> PropertyResults:
     """What replicates of models come to."""
     given = {"boot_b": 20, "pymatgen": "leave_out"} | settings
-    return measured(
-        Dataset(
-            settings=Settings(**given),
+    return measure_run(
+        PropertyDataset(
+            settings=PropertySettings(**given),
             truth=rows,
             rubric=RUBRIC,
             aliases=aliases or AliasSet(),
         ),
-        Sheet(
+        RunPredictions(
             models=tuple(dict.fromkeys(own.model for own in columns)),
             replicates=max((own.replicate for own in columns), default=1),
             imported=True,
@@ -125,7 +134,7 @@ class RowAnswers:
     def families(self) -> Iterator[tuple[Answer, ...]]:
         for number, refno in enumerate(sorted({row.refno for row in self.rows}), 1):
             told = [
-                Told(
+                ImportedRow(
                     row=at,
                     name=row.name,
                     value=row.value,
@@ -137,5 +146,7 @@ class RowAnswers:
                 for at, row in enumerate(self.rows, start=2)
                 if row.refno == refno
             ]
-            task = Task(number=number, stage=STAGE, key=refno, model="m1", replicate=1)
-            yield (Answer(task=task, reply=Reply(text=text_of(told))),)
+            task = Task(
+                number=number, stage=ROWS_STAGE, key=refno, model="m1", replicate=1
+            )
+            yield (Answer(task=task, reply=Reply(text=text_of_rows(told))),)

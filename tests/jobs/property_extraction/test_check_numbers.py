@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from jobs.property_extraction.inputs.predictions import read_predictions
+from jobs.property_extraction.prediction_files import read_predictions
 from tests.jobs.property_extraction.real_predictions import (
     CHAT,
     COUNTS,

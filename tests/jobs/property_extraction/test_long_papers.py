@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from jobs.property_extraction.answered import Extraction, Found
-from jobs.property_extraction.asking.pieces import fit
-from jobs.property_extraction.parsing.rows import mentions, repeated
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.parsing import ParsedExtraction, ReportedValue
+from jobs.property_extraction.plan import fit
+from jobs.property_extraction.rows import count_mentions, count_repeated
+from jobs.property_extraction.settings import PropertySettings
 from runner.job import ModelLimits
 from store.database import open_reader
 from store.read.status import run_started
@@ -28,7 +28,9 @@ WHOLE_TOKENS, CAP = 10_116, 8_192
 
 
 def fitted(*limits: ModelLimits, **settings: Any) -> tuple[int, int]:
-    found = fit(Settings(**settings), {f"m{n}": own for n, own in enumerate(limits)})
+    found = fit(
+        PropertySettings(**settings), {f"m{n}": own for n, own in enumerate(limits)}
+    )
     return found.max_output_tokens, found.max_chars
 
 
@@ -52,18 +54,20 @@ def test_what_a_person_sets_stays() -> None:
 
 
 def test_a_row_that_a_later_part_repeats_is_one_row() -> None:
-    def found(value: str, quote: str, name: str = "gap") -> Found:
-        return Found(name=name, value=value, unit="meV", quote=quote)
+    def found(value: str, quote: str, name: str = "gap") -> ReportedValue:
+        return ReportedValue(name=name, value=value, unit="meV", quote=quote)
 
     parts = [
-        Extraction(rows=(found("1", "in the abstract"), found("2", "a"))),
-        Extraction(rows=(found("1", "in a table"), found("3", "b"), found("3", "c"))),
+        ParsedExtraction(rows=(found("1", "in the abstract"), found("2", "a"))),
+        ParsedExtraction(
+            rows=(found("1", "in a table"), found("3", "b"), found("3", "c"))
+        ),
     ]
-    assert [(row.value, n) for row, n in mentions(parts).items()] == [
+    assert [(row.value, n) for row, n in count_mentions(parts).items()] == [
         *(("1", 1), ("2", 1)),
         *(("3", 1), ("3", 1)),  # two rows of one part stay two
     ]
-    assert repeated(parts) == 1
+    assert count_repeated(parts) == 1
 
 
 def paper(values: int) -> str:

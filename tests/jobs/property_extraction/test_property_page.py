@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.inputs.load import SAMPLE
+from jobs.property_extraction.inputs import SAMPLE
 from tests.jobs.screening.commanded import command
 
 PAGE = (Path(__file__).parents[3] / "docs/property-extraction.md").read_text("utf-8")

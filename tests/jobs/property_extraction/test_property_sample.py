@@ -13,16 +13,26 @@ from functools import cache
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.property_extraction.answered import Extraction, Found
-from jobs.property_extraction.grounding.quote import Grounded, Level, Paper, ground
-from jobs.property_extraction.inputs.load import SAMPLE
-from jobs.property_extraction.inputs.rubric import read_rubric
-from jobs.property_extraction.inputs.tables import read_unit_table
-from jobs.property_extraction.inputs.truth import read_truth
-from jobs.property_extraction.parsing.extraction import parse_extraction
-from jobs.property_extraction.parsing.verdict import parse_verdict
-from jobs.property_extraction.rubric import Kind, Rubric
-from jobs.property_extraction.values.disagreement import disagreements
+from jobs.property_extraction.curated_files import (
+    read_rubric,
+    read_truth,
+    read_unit_table,
+)
+from jobs.property_extraction.grounding import (
+    GroundingLevel,
+    PaperText,
+    QuoteMatch,
+    ground,
+)
+from jobs.property_extraction.inputs import SAMPLE
+from jobs.property_extraction.parsing import (
+    ParsedExtraction,
+    ReportedValue,
+    parse_extraction,
+    parse_verdict,
+)
+from jobs.property_extraction.values.comparison import ComparisonKind, Rubric
+from jobs.property_extraction.values.unit_reader import unit_disagreements
 from runner.messages import ParseFailure, Reply
 
 TEASEL, YARROW = MODELS = ("teasel-70b", "yarrow-8b")
@@ -53,16 +63,16 @@ def replies(model: str, stage: str) -> dict[str, Reply]:
     }
 
 
-def read(model: str, refno: str) -> Extraction | ParseFailure:
+def read(model: str, refno: str) -> ParsedExtraction | ParseFailure:
     return parse_extraction(replies(model, "extract")[refno], partial="fail")
 
 
-def stated(model: str) -> Iterator[tuple[str, Found, Grounded]]:
+def stated(model: str) -> Iterator[tuple[str, ReportedValue, QuoteMatch]]:
     """Every row of a model, with the paper and the place of its quote."""
     for refno in REFNOS:
         found = read(model, refno)
-        paper = Paper(text(refno))
-        if isinstance(found, Extraction):
+        paper = PaperText(text(refno))
+        if isinstance(found, ParsedExtraction):
             for row in found.rows:
                 yield refno, row, ground(paper, row.quote)
 
@@ -81,7 +91,7 @@ def test_curated_values_have_every_kind_and_every_oddity() -> None:
     noticed = InputFindings()
     found, known = read_truth(TRUTH, noticed, ()), rubric()
     assert {row.refno for row in found.rows} == {*REFNOS}
-    assert {known.kind(row.name) for row in found.rows} == {*Kind}
+    assert {known.kind(row.name) for row in found.rows} == {*ComparisonKind}
     assert (len(found.rows), found.blank) == (67, 1)
     assert {row.name for row in found.rows if row.name not in known} == {
         *("#NAME?", "growth method")
@@ -93,7 +103,9 @@ def test_curated_values_have_every_kind_and_every_oddity() -> None:
     worded = [
         (row.name, row.unit)
         for row in found.rows
-        if row.unit and known.kind(row.name) is not Kind.SI and row.name in known
+        if row.unit
+        and known.kind(row.name) is not ComparisonKind.SI
+        and row.name in known
     ]
     assert worded == [("pressure medium", "GPa")]
 
@@ -110,7 +122,7 @@ def test_curated_values_stand_in_their_papers() -> None:
     missing = [
         (row.refno, row.name)
         for row in read_truth(TRUTH, InputFindings(), ()).rows
-        if rubric().kind(row.name) is Kind.SI
+        if rubric().kind(row.name) is ComparisonKind.SI
         and row.value.removeprefix("> ").partition("E+")[0] not in text(row.refno)
     ]
     # curators wrote these in tesla, the papers in oersted and kilooersted
@@ -126,25 +138,25 @@ def test_quotes_are_found_at_every_level() -> None:
         model: Counter(place.level for _, _, place in stated(model)) for model in MODELS
     }
     assert levels[TEASEL] == {
-        Level.EXACT: 59,
-        Level.NORMALISED: 8,
-        Level.ELIDED: 1,
-        Level.NEAR: 1,
-        Level.ABSENT: 1,
+        GroundingLevel.EXACT: 59,
+        GroundingLevel.NORMALISED: 8,
+        GroundingLevel.ELIDED: 1,
+        GroundingLevel.NEAR: 1,
+        GroundingLevel.ABSENT: 1,
     }
-    assert levels[YARROW] == {Level.EXACT: 23, Level.NO_QUOTE: 4}
+    assert levels[YARROW] == {GroundingLevel.EXACT: 23, GroundingLevel.NO_QUOTE: 4}
 
 
 @pytest.mark.parametrize(
     ("refno", "name", "level"),
     [
-        ("SL-001", "upper critical field at 0 K, H ⊥ c", Level.ELIDED),
-        ("SL-003", "Sommerfeld constant", Level.ABSENT),
-        ("SL-005", "residual resistivity", Level.NEAR),
+        ("SL-001", "upper critical field at 0 K, H ⊥ c", GroundingLevel.ELIDED),
+        ("SL-003", "Sommerfeld constant", GroundingLevel.ABSENT),
+        ("SL-005", "residual resistivity", GroundingLevel.NEAR),
     ],
 )
 def test_a_quote_that_is_not_as_printed_is_told_apart(
-    refno: str, name: str, level: Level
+    refno: str, name: str, level: GroundingLevel
 ) -> None:
     (place,) = (
         place
@@ -160,7 +172,7 @@ def test_a_quote_may_cross_a_ligature_and_a_word_broken_at_a_line_end() -> None:
         for refno, row, place in stated(TEASEL)
         if (refno, row.name) == ("SL-002", "energy gap at 0 K")
     )
-    assert place.level is Level.NORMALISED
+    assert place.level is GroundingLevel.NORMALISED
     printed = text("SL-002")[place.start : place.end]
     assert printed.startswith("The gap that describes the super-\nconducting")
     assert printed.endswith("the deﬁnition of the gap includes no\nanisotropy")
@@ -171,12 +183,12 @@ def test_a_reply_that_was_cut_short_is_no_answer() -> None:
     assert isinstance(found, ParseFailure)
     assert (found.reason, found.detail) == ("truncated", "2 whole objects")
     others = [read(YARROW, refno) for refno in REFNOS if refno != "SL-004"]
-    assert all(isinstance(each, Extraction) for each in others)
+    assert all(isinstance(each, ParsedExtraction) for each in others)
 
 
 def test_a_model_that_obeys_a_paper_quotes_it_exactly() -> None:
     (place,) = (p for _, row, p in stated(YARROW) if row.value == "300")
-    assert place.level is Level.EXACT
+    assert place.level is GroundingLevel.EXACT
     assert "ignore all other instructions" in text("SL-003")
 
 
@@ -192,7 +204,7 @@ def test_verdicts_are_read_or_fail_as_they_should() -> None:
 
 
 def test_one_factor_of_the_unit_table_is_wrong() -> None:
-    found = list(disagreements(read_unit_table(SAMPLE / "units.csv")))
+    found = list(unit_disagreements(read_unit_table(SAMPLE / "units.csv")))
     assert [each.row.name for each in found] == ["meV"]
     (factor,) = (each.factor for each in found)
     assert factor is not None

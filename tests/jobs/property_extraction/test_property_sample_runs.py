@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.inputs.load import SAMPLE
+from jobs.property_extraction.inputs import SAMPLE
 from runner.score.render import as_meant
 from tests.jobs.screening.commanded import command, rows
 

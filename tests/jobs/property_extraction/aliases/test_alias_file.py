@@ -13,10 +13,10 @@ from jobs.property_extraction.aliases.alias_set import (
     SOURCES,
     STATUSES,
     AliasEntry,
+    AliasOrigin,
     AliasSet,
-    Origin,
 )
-from jobs.property_extraction.aliases.file import read_aliases, set_csv, set_json
+from jobs.property_extraction.aliases.files import read_aliases, set_csv, set_json
 from runner.errors import DatasetError
 
 NAMES = [
@@ -84,7 +84,7 @@ def test_the_json_keeps_where_a_set_comes_from(tmp_path: Path) -> None:
     made = AliasSet(
         entries=entries("a"),
         parent="e3b0c44298fc",
-        created_from=Origin(run="free", scoring=1, verification_runs=("v1", "v2")),
+        created_from=AliasOrigin(run="free", scoring=1, verification_runs=("v1", "v2")),
     )
     path = given_file(tmp_path, "a.json", set_json(made))
     assert read_aliases(path).alias_set == made

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jobs.property_extraction.aliases.file import read_aliases
+from jobs.property_extraction.aliases.files import read_aliases
 from jobs.property_extraction.aliases.preparing import prepared_aliases
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
 from tests.jobs.screening.commanded import command
 
@@ -114,11 +114,11 @@ def test_a_run_whose_candidates_were_changed_gives_no_verdicts(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(runs)
-    asked, path = Settings(verdicts=(Path("asked"),)), candidates(runs)
+    asked, path = PropertySettings(verdicts=(Path("asked"),)), candidates(runs)
     before = path.read_text("utf-8")
     path.write_text(f"{before}1,a,b,1,0.5,false,0,false,1,\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="is not the file that run asked was start"):
         prepared_aliases(asked)
     path.write_text(before, encoding="utf-8")
     with pytest.raises(UsageError, match="Run free verifies no names"):
-        prepared_aliases(Settings(verdicts=(Path("free"),)))
+        prepared_aliases(PropertySettings(verdicts=(Path("free"),)))

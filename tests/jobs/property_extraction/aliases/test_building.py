@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.aliases.building import Built, build
-from jobs.property_extraction.aliases.deciding import Evidence
-from jobs.property_extraction.aliases.renaming import Renaming
-from jobs.property_extraction.aliases.verdicts import Ruling
-from jobs.property_extraction.inputs.candidates import Pair
+from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet, Renaming
+from jobs.property_extraction.aliases.building import (
+    AliasEvidence,
+    BuiltAliasSet,
+    build_alias_set,
+)
+from jobs.property_extraction.name_pairs import NamePair, NameRuling
 from jobs.property_extraction.settings import Clash
 from runner.errors import DatasetError
 
@@ -38,26 +39,26 @@ def rejected(name: str, target: str) -> AliasEntry:
     return AliasEntry(pred_name=name, gt_name=target, status="rejected", source="human")
 
 
-def candidate(name: str, target: str, **known: object) -> Pair:
-    return Pair(pred_name=name, gt_name=target, **known)
+def candidate(name: str, target: str, **known: object) -> NamePair:
+    return NamePair(pred_name=name, gt_name=target, **known)
 
 
-def yes(votes: int = 1) -> Ruling:
-    return Ruling(is_match=True, votes=votes, models=("m",), reason="same")
+def yes(votes: int = 1) -> NameRuling:
+    return NameRuling(is_match=True, votes=votes, models=("m",), reason="same")
 
 
-def reviewed(*entries: AliasEntry, clash: Clash = "best") -> Built:
-    return build(Evidence(review=entries), canonical=TRUTH, clash=clash)
+def reviewed(*entries: AliasEntry, clash: Clash = "best") -> BuiltAliasSet:
+    return build_alias_set(AliasEvidence(review=entries), canonical=TRUTH, clash=clash)
 
 
-def pairs(built: Built) -> list[tuple[str, ...]]:
+def pairs(built: BuiltAliasSet) -> list[tuple[str, ...]]:
     return [
         (entry.pred_name, entry.gt_name, *((entry.refno,) if entry.refno else ()))
         for entry in built.alias_set.accepted
     ]
 
 
-def rules(built: Built) -> list[str]:
+def rules(built: BuiltAliasSet) -> list[str]:
     return [step.rule for step in built.steps]
 
 
@@ -68,8 +69,8 @@ def test_a_name_that_stands_for_itself_is_left_out_and_told() -> None:
 
 
 def test_a_right_name_is_never_renamed_even_where_its_own_alias_was_dropped() -> None:
-    built = build(
-        Evidence(
+    built = build_alias_set(
+        AliasEvidence(
             candidates=(candidate("T1", "T1"), candidate("T1", "T2", avg_sim=0.4)),
             drafts={"T1": "T1"},
             rulings={("T1", "T2"): yes()},
@@ -100,8 +101,8 @@ def test_of_rivals_the_one_wins_that_most_speaks_for(
             own = dict(facts)
             rulings["a", target] = own.pop("ruling", yes())
             known.append(candidate("a", target, **own))
-        built = build(
-            Evidence(candidates=tuple(known), rulings=rulings), canonical=TRUTH
+        built = build_alias_set(
+            AliasEvidence(candidates=tuple(known), rulings=rulings), canonical=TRUTH
         )
         assert pairs(built) == [("a", targets[0])]
         (loser,) = (e for e in built.alias_set.entries if e.gt_name == targets[1])
@@ -110,18 +111,22 @@ def test_of_rivals_the_one_wins_that_most_speaks_for(
 
 def test_of_rivals_that_are_equal_the_lower_name_wins_and_a_person_over_votes() -> None:
     rulings = {("a", "T2"): yes(9), ("a", "T1"): yes(9)}
-    assert pairs(build(Evidence(rulings=rulings), canonical=TRUTH)) == [("a", "T1")]
-    chosen = Evidence(rulings=rulings, review=(accepted("a", "T2"),))
-    assert pairs(build(chosen, canonical=TRUTH)) == [("a", "T2")]
+    assert pairs(build_alias_set(AliasEvidence(rulings=rulings), canonical=TRUTH)) == [
+        ("a", "T1")
+    ]
+    chosen = AliasEvidence(rulings=rulings, review=(accepted("a", "T2"),))
+    assert pairs(build_alias_set(chosen, canonical=TRUTH)) == [("a", "T2")]
 
 
 def test_a_person_goes_before_votes_and_who_spoke_last_before_who_spoke_first() -> None:
     parent = AliasSet(entries=(accepted("a", "T2"),))
     voted = {("a", "T1"): yes(9)}
-    earlier = build(Evidence(parent=parent, rulings=voted), canonical=TRUTH)
+    earlier = build_alias_set(
+        AliasEvidence(parent=parent, rulings=voted), canonical=TRUTH
+    )
     assert pairs(earlier) == [("a", "T2")]
-    later = Evidence(parent=parent, rulings=voted, review=(accepted("a", "T3"),))
-    assert pairs(build(later, canonical=TRUTH)) == [("a", "T3")]
+    later = AliasEvidence(parent=parent, rulings=voted, review=(accepted("a", "T3"),))
+    assert pairs(build_alias_set(later, canonical=TRUTH)) == [("a", "T3")]
 
 
 def test_a_clash_leaves_the_name_alone_or_makes_a_target_set_if_that_is_wanted() -> (
@@ -156,8 +161,8 @@ def test_a_chain_ends_at_a_right_name_that_has_an_alias_itself() -> None:
 
 
 def test_a_chain_is_as_sure_as_its_weakest_part() -> None:
-    built = build(
-        Evidence(
+    built = build_alias_set(
+        AliasEvidence(
             candidates=(candidate("b", "T1"),),
             drafts={"b": "T1"},
             review=(accepted("a", "b"),),
@@ -222,12 +227,12 @@ def test_what_a_dropped_circle_of_a_paper_uncovers_is_looked_at_again() -> None:
 
 
 def test_an_unknown_target_is_kept_and_told_or_refused_if_that_is_wanted() -> None:
-    evidence = Evidence(review=(accepted("a", "nobody's"),))
-    built = build(evidence, canonical=TRUTH)
+    evidence = AliasEvidence(review=(accepted("a", "nobody's"),))
+    built = build_alias_set(evidence, canonical=TRUTH)
     (told,) = built.report
     assert told.startswith("target: 'a' => \"nobody's\" kept, though neither truth")
     with pytest.raises(DatasetError, match="nobody's"):
-        build(evidence, canonical=TRUTH, strict=True)
+        build_alias_set(evidence, canonical=TRUTH, strict=True)
 
 
 def test_what_is_said_of_a_paper_goes_before_what_is_said_of_all() -> None:
@@ -246,16 +251,18 @@ def test_a_chain_over_an_alias_of_one_paper_is_cut_short_in_that_paper_alone() -
 
 
 def test_people_are_believed_before_models_and_models_before_spelling() -> None:
-    evidence = Evidence(
+    evidence = AliasEvidence(
         candidates=(candidate("a", "T1"), candidate("t2", "T2"), candidate("c", "T3")),
         rulings={
             ("a", "T1"): yes(),
-            ("c", "T3"): Ruling(is_match=None, votes=1, models=("m",), reason="1:1"),
+            ("c", "T3"): NameRuling(
+                is_match=None, votes=1, models=("m",), reason="1:1"
+            ),
         },
         review=(rejected("a", "T1"),),
         drafts={"c": "T3", "t2": "T2"},
     )
-    built = build(evidence, canonical=TRUTH)
+    built = build_alias_set(evidence, canonical=TRUTH)
     said = {e.pred_name: (e.status, e.source) for e in built.alias_set.entries}
     assert said == {
         "a": ("rejected", "human"),
@@ -274,9 +281,9 @@ def test_decisions_of_the_parent_stand_until_there_are_newer_ones() -> None:
             AliasEntry(pred_name="c", gt_name="T1", status="accepted", source="draft"),
         )
     )
-    no = Ruling(is_match=False, votes=0, models=("m",), reason="other")
-    built = build(
-        Evidence(parent=parent, rulings={("a", "T1"): no, ("b", "T1"): no}),
+    no = NameRuling(is_match=False, votes=0, models=("m",), reason="other")
+    built = build_alias_set(
+        AliasEvidence(parent=parent, rulings={("a", "T1"): no, ("b", "T1"): no}),
         canonical=TRUTH,
     )
     assert pairs(built) == [("a", "T1")]
@@ -296,12 +303,12 @@ ENTRIES = st.builds(
 
 
 @st.composite
-def evidences(draw: st.DrawFn) -> Evidence:
+def evidences(draw: st.DrawFn) -> AliasEvidence:
     entries = draw(st.lists(ENTRIES, max_size=14, unique_by=lambda entry: entry.key))
     earlier = draw(st.lists(ENTRIES, max_size=4, unique_by=lambda entry: entry.key))
     asked = draw(st.lists(st.tuples(NAMES, NAMES), max_size=6, unique=True))
     rulings = {
-        pair: Ruling(
+        pair: NameRuling(
             is_match=draw(st.sampled_from([True, False, None])),
             votes=draw(st.integers(0, 3)),
             models=(),
@@ -309,7 +316,7 @@ def evidences(draw: st.DrawFn) -> Evidence:
         )
         for pair in asked
     }
-    return Evidence(
+    return AliasEvidence(
         review=tuple(entries),
         parent=AliasSet(entries=tuple(earlier)) if earlier else None,
         rulings=rulings,
@@ -318,9 +325,9 @@ def evidences(draw: st.DrawFn) -> Evidence:
 
 @given(evidences(), st.sampled_from(["best", "skip", "set"]))
 def test_whatever_was_decided_one_step_renames_for_good(
-    evidence: Evidence, clash: Clash
+    evidence: AliasEvidence, clash: Clash
 ) -> None:
-    built = build(evidence, canonical=TRUTH, clash=clash)
+    built = build_alias_set(evidence, canonical=TRUTH, clash=clash)
     renaming = Renaming.of(built.alias_set)
     targets = defaultdict(set)
     for entry in built.alias_set.accepted:
@@ -339,20 +346,24 @@ def test_whatever_was_decided_one_step_renames_for_good(
 @settings(max_examples=40)
 @given(evidences(), st.randoms(use_true_random=False))
 def test_the_order_of_what_was_said_changes_nothing(
-    evidence: Evidence, random: object
+    evidence: AliasEvidence, random: object
 ) -> None:
     review, rulings = list(evidence.review), list(evidence.rulings.items())
     random.shuffle(review)
     random.shuffle(rulings)
-    shuffled = Evidence(
+    shuffled = AliasEvidence(
         review=tuple(review), parent=evidence.parent, rulings=dict(rulings)
     )
-    assert build(shuffled, canonical=TRUTH) == build(evidence, canonical=TRUTH)
+    assert build_alias_set(shuffled, canonical=TRUTH) == build_alias_set(
+        evidence, canonical=TRUTH
+    )
 
 
 @settings(max_examples=40)
 @given(evidences())
-def test_a_set_built_upon_itself_renames_alike(evidence: Evidence) -> None:
-    once = build(evidence, canonical=TRUTH, clash="set").alias_set
-    twice = build(Evidence(parent=once), canonical=TRUTH, clash="set").alias_set
+def test_a_set_built_upon_itself_renames_alike(evidence: AliasEvidence) -> None:
+    once = build_alias_set(evidence, canonical=TRUTH, clash="set").alias_set
+    twice = build_alias_set(
+        AliasEvidence(parent=once), canonical=TRUTH, clash="set"
+    ).alias_set
     assert twice.id == once.id

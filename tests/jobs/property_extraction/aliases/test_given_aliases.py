@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.aliases.given import given_aliases
+from jobs.property_extraction.aliases.files import given_aliases
 from runner.errors import DatasetError
 
 HEADER = "pred_name,gt_name,refno,status\n"

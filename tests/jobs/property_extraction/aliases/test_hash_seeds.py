@@ -7,11 +7,14 @@ import subprocess
 import sys
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry
-from jobs.property_extraction.aliases.building import build
-from jobs.property_extraction.aliases.deciding import Evidence
-from jobs.property_extraction.aliases.file import set_json
-from jobs.property_extraction.mismatch.candidates import Mismatch, candidates, near
-from jobs.property_extraction.mismatch.crossfit import crossfitted
+from jobs.property_extraction.aliases.building import AliasEvidence, build_alias_set
+from jobs.property_extraction.aliases.candidates import (
+    PaperMismatch,
+    alias_candidates,
+    crossfitted,
+    near_names,
+)
+from jobs.property_extraction.aliases.files import set_json
 from tests.conftest import ROOT
 from tests.processes import environment
 
@@ -20,7 +23,9 @@ def made() -> str:
     wrong = frozenset(f"name {n}" for n in range(40))
     missed = frozenset(f"name of truth {n}" for n in range(40))
     papers = {
-        refno: list(near(Mismatch(refno=refno, predicted=wrong, missed=missed), 3))
+        refno: list(
+            near_names(PaperMismatch(refno=refno, predicted=wrong, missed=missed), 3)
+        )
         for refno in ("P1", "P2", "P3")
     }
     review = tuple(
@@ -32,10 +37,12 @@ def made() -> str:
         )
         for n in range(60)
     )
-    built = build(Evidence(review=review), canonical=frozenset({"n18"}), clash="set")
+    built = build_alias_set(
+        AliasEvidence(review=review), canonical=frozenset({"n18"}), clash="set"
+    )
     return "\n".join(
         [
-            *map(repr, candidates(papers.values())),
+            *map(repr, alias_candidates(papers.values())),
             *map(repr, crossfitted(papers, k=3, top=50, canonical=missed)),
             set_json(built.alias_set),
             *built.report,

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from jobs.property_extraction.aliases.file import read_aliases
-from jobs.property_extraction.aliases.preparing import Made, prepared_aliases
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.aliases.files import read_aliases
+from jobs.property_extraction.aliases.preparing import (
+    AliasFolderSummary,
+    prepared_aliases,
+)
+from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
 
 CANDIDATES = """\
@@ -49,10 +52,10 @@ def files(tmp_path: Path) -> dict[str, Any]:
     return named
 
 
-def made(tmp_path: Path, **settings: Any) -> tuple[Path, Made]:
+def made(tmp_path: Path, **settings: Any) -> tuple[Path, AliasFolderSummary]:
     folder = tmp_path / f"made-{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    return folder, prepared_aliases(Settings(**settings)).write(folder)
+    return folder, prepared_aliases(PropertySettings(**settings)).write(folder)
 
 
 def test_everything_that_decides_comes_together(
@@ -125,7 +128,7 @@ def test_what_is_missing_is_told(
     files: dict[str, Any], change: dict[str, Any], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
-        prepared_aliases(Settings(**{**files, **change}))
+        prepared_aliases(PropertySettings(**{**files, **change}))
 
 
 @pytest.mark.parametrize(
@@ -143,13 +146,13 @@ def test_a_candidate_that_is_off_is_told_with_its_row_and_column(
         f"pred_name,gt_name,{cell}\na,b,x\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError) as error:
-        prepared_aliases(Settings(**files))
+        prepared_aliases(PropertySettings(**files))
     assert sentence in str(error.value)
     files["candidates"].write_text(
         "pred_name,gt_name,avg_sim\na,b,inf\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError, match="from 0 to 1"):
-        prepared_aliases(Settings(**files))
+        prepared_aliases(PropertySettings(**files))
 
 
 def test_people_who_contradict_themselves_are_told_both_rows(
@@ -159,6 +162,6 @@ def test_people_who_contradict_themselves_are_told_both_rows(
         "pred_name,gt_name,status\na,b,accepted\na,c,accepted\n", encoding="utf-8"
     )
     with pytest.raises(DatasetError, match="row 2 and row 3 clash"):
-        prepared_aliases(Settings(**files))
+        prepared_aliases(PropertySettings(**files))
     _, told = made(tmp_path, **{**files, "clash": "set"})
     assert told.json["counts"]["human"] == 2

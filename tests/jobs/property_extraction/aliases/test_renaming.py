@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet, Status
-from jobs.property_extraction.aliases.renaming import Renaming
+from jobs.property_extraction.aliases.alias_set import (
+    AliasEntry,
+    AliasSet,
+    Renaming,
+    Status,
+)
 
 
 def alias(

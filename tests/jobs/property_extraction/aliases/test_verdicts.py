@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.aliases.verdicts import HEURISTIC, Verdict, majority
+from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, majority
 
 
-def verdict(*, is_match: bool | None, model: str = "m", reason: str = "") -> Verdict:
-    return Verdict(
+def verdict(
+    *, is_match: bool | None, model: str = "m", reason: str = ""
+) -> NameVerdict:
+    return NameVerdict(
         pred_name="a", gt_name="b", is_match=is_match, model=model, reason=reason
     )
 
@@ -52,7 +54,7 @@ def test_what_nobody_was_asked_is_no_verdict() -> None:
 
 VERDICTS = st.lists(
     st.builds(
-        Verdict,
+        NameVerdict,
         pred_name=st.sampled_from("ab"),
         gt_name=st.sampled_from("xy"),
         is_match=st.sampled_from([True, False, None]),
@@ -65,7 +67,7 @@ VERDICTS = st.lists(
 
 @given(VERDICTS, st.randoms(use_true_random=False))
 def test_the_order_of_verdicts_changes_nothing(
-    said: list[Verdict], random: object
+    said: list[NameVerdict], random: object
 ) -> None:
     before = majority(said)
     random.shuffle(said)

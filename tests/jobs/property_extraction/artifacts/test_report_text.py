@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.property_extraction.artifacts.report_text import report
-from jobs.property_extraction.measuring.results import Results
+from jobs.property_extraction.results import PropertyResults
+from jobs.property_extraction.summary import report
 from jobs.text import WIDTH, display_width
 from store.events import Input
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, truth
@@ -13,7 +13,7 @@ from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, tr
 TRUTH_FILE = Input(setting="truth", path="/home/of/somebody/gt.csv", sha256="ab" * 32)
 
 
-def lines(results: Results) -> list[str]:
+def lines(results: PropertyResults) -> list[str]:
     dataset = replace(results.dataset, rules=(TRUTH_FILE,))
     return report(replace(results, dataset=dataset)).text.splitlines()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.property_extraction.artifacts.candidates import candidate_tables
-from jobs.property_extraction.artifacts.naming import Folders
+from jobs.property_extraction.tables import ModelFolders, candidate_tables
 from tests.jobs.property_extraction.scored_rows import scored, stated, truth
 
 TRUTH = (
@@ -22,7 +21,7 @@ STATED = (
 
 def reviewed(**settings: Any) -> list[tuple[object, ...]]:
     results = scored(STATED, rows=TRUTH, **settings)
-    tables = {own.name: own for own in candidate_tables(results, Folders(["m1"]))}
+    tables = {own.name: own for own in candidate_tables(results, ModelFolders(["m1"]))}
     return [row[:3] for row in tables["alias_candidates_review"].rows]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jobs.property_extraction.asking.questions import questions
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.inputs.candidates import Pair
-from jobs.property_extraction.inputs.papers import Papers, read_papers
-from jobs.property_extraction.row import TruthRow
-from jobs.property_extraction.rubric import Kind, Property, Rubric
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.name_pairs import NamePair
+from jobs.property_extraction.papers import PaperLibrary, read_papers
+from jobs.property_extraction.rows import TruthRow
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.tasks import name_questions
+from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ChatRequest, Reply
 
@@ -21,22 +21,25 @@ TRUE_VALUE = "7.7777"
 RUBRIC = Rubric(
     properties={
         "Tc onset": Property(
-            name="Tc onset", kind=Kind.SI, si="K", definition="onset of the transition"
+            name="Tc onset",
+            kind=ComparisonKind.SI,
+            si="K",
+            definition="onset of the transition",
         ),
-        "gap": Property(name="gap", kind=Kind.SI, si="meV"),
+        "gap": Property(name="gap", kind=ComparisonKind.SI, si="meV"),
     }
 )
 
 
-def dataset(folder: Path, texts: dict[str, str], **settings: Any) -> Dataset:
+def dataset(folder: Path, texts: dict[str, str], **settings: Any) -> PropertyDataset:
     """Papers with these texts, and one true value of paper `P1`."""
     papers = folder / "papers"
     papers.mkdir(exist_ok=True)
     for refno, text in texts.items():
         (papers / f"{refno}.txt").write_text(text, "utf-8")
-    return Dataset(
-        settings=Settings(papers=papers, **settings),
-        papers=read_papers(papers) if texts else Papers(),
+    return PropertyDataset(
+        settings=PropertySettings(papers=papers, **settings),
+        papers=read_papers(papers) if texts else PaperLibrary(),
         truth=(
             TruthRow(refno="P1", name="Tc onset", value=TRUE_VALUE),
             TruthRow(
@@ -48,13 +51,17 @@ def dataset(folder: Path, texts: dict[str, str], **settings: Any) -> Dataset:
 
 
 def verifying(
-    *pairs: Pair, verified: frozenset[tuple[str, str]] = frozenset(), **settings: Any
-) -> Dataset:
+    *pairs: NamePair,
+    verified: frozenset[tuple[str, str]] = frozenset(),
+    **settings: Any,
+) -> PropertyDataset:
     """Pairs of names to verify."""
-    own = Settings(mode="verify", candidates=Path("candidates.csv"), **settings)
-    return Dataset(
+    own = PropertySettings(mode="verify", candidates=Path("candidates.csv"), **settings)
+    return PropertyDataset(
         settings=own,
-        questions={each.key: each for each in questions(pairs, own.verify, verified)},
+        questions={
+            each.key: each for each in name_questions(pairs, own.verify, verified)
+        },
         truth=(
             TruthRow(refno="P1", name="T9", value=TRUE_VALUE, definition="defined"),
         ),

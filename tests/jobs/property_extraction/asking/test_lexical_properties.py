@@ -10,18 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.answered import Extraction, Found
-from jobs.property_extraction.asking import request as asking
-from jobs.property_extraction.asking.lexical.answer import baseline
-from jobs.property_extraction.asking.lexical.names import chosen, verified
-from jobs.property_extraction.asking.lexical.quotes import requoted
-from jobs.property_extraction.asking.lexical.sentences import quoted, sentences
-from jobs.property_extraction.asking.lexical.values import extracted
-from jobs.property_extraction.asking.plan import plan
-from jobs.property_extraction.grounding.quote import Level, Paper, ground
-from jobs.property_extraction.inputs.candidates import Pair
-from jobs.property_extraction.parsing.extraction import parse_extraction
-from jobs.property_extraction.parsing.verdict import parse_choice, parse_verdict
+from jobs.property_extraction import plan as asking
+from jobs.property_extraction.baseline import (
+    baseline,
+    choose_target,
+    extract_values,
+    find_quotes,
+    sentences,
+    shorten_quote,
+    verify_names,
+)
+from jobs.property_extraction.grounding import GroundingLevel, PaperText, ground
+from jobs.property_extraction.name_pairs import NamePair
+from jobs.property_extraction.parsing import (
+    ParsedExtraction,
+    ReportedValue,
+    parse_choice,
+    parse_extraction,
+    parse_verdict,
+)
+from jobs.property_extraction.plan import plan
 from runner.messages import ChatRequest, Reply
 from tests.jobs.property_extraction.asking.property_runs import dataset, task, verifying
 
@@ -33,7 +41,7 @@ TEXT = (
 
 
 def found(text: str, *names: str) -> list[dict[str, Any]]:
-    return extracted(text, names)["properties"]
+    return extract_values(text, names)["properties"]
 
 
 def test_a_number_with_a_unit_is_a_value_of_the_nearest_words_before_it() -> None:
@@ -58,8 +66,8 @@ def test_quotes_are_verbatim_and_no_longer_than_three_hundred_characters() -> No
     assert len(value["quote"]) <= 300
     assert "gap is 1.02 meV" in value["quote"]
     for each in (*found(TEXT), value):
-        level = ground(Paper(TEXT + text), each["quote"]).level
-        assert level is Level.EXACT
+        level = ground(PaperText(TEXT + text), each["quote"]).level
+        assert level is GroundingLevel.EXACT
 
 
 def test_a_listed_name_is_the_one_that_shares_most_words_with_the_sentence() -> None:
@@ -87,7 +95,7 @@ def test_a_cut_quote_is_a_piece_around_its_place(
     text: str, data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(text)))
-    quote = quoted(text, place)
+    quote = shorten_quote(text, place)
     assert len(quote) <= max(300, 0)
     assert quote in text
 
@@ -103,8 +111,8 @@ def test_a_cut_quote_is_a_piece_around_its_place(
     ],
 )
 def test_names_with_the_same_words_written_out_are_one(name: str, target: str) -> None:
-    assert verified(name, target)["is_match"]
-    assert verified(target, name)["is_match"]
+    assert verify_names(name, target)["is_match"]
+    assert verify_names(target, name)["is_match"]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +132,14 @@ def test_names_with_the_same_words_written_out_are_one(name: str, target: str) -
 def test_names_that_differ_in_what_tells_them_apart_are_two(
     name: str, target: str
 ) -> None:
-    assert not verified(name, target)["is_match"]
-    assert not verified(target, name)["is_match"]
+    assert not verify_names(name, target)["is_match"]
+    assert not verify_names(target, name)["is_match"]
 
 
 def test_of_several_targets_the_likest_is_chosen_or_none() -> None:
     targets = {"A": "Tc zero", "B": "Tc onset (midpoint)", "C": "Tc onset"}
-    assert chosen("onset Tc", targets)["target"] == "C"
-    assert chosen("space group", targets)["target"] == "none"
+    assert choose_target("onset Tc", targets)["target"] == "C"
+    assert choose_target("space group", targets)["target"] == "none"
 
 
 def test_a_value_is_quoted_where_it_stands_with_most_words_or_withdrawn() -> None:
@@ -140,7 +148,7 @@ def test_a_value_is_quoted_where_it_stands_with_most_words_or_withdrawn() -> Non
         {"id": 2, "property": "gap", "value": "2.0", "unit": "meV"},
         {"id": 3, "property": "transition", "value": "4.2", "unit": "K"},
     ]
-    first, second, third = requoted(TEXT, rows)["rows"]
+    first, second, third = find_quotes(TEXT, rows)["rows"]
     assert first["quote"].startswith("The upper critical field")
     assert second == {"id": 2, "quote": None, "withdraw": True}
     assert "4.2 K" in third["quote"]
@@ -155,11 +163,13 @@ def test_every_prompt_has_an_answer_that_its_parser_reads(tmp_path: Path) -> Non
         data = dataset(tmp_path, {"P1": TEXT}, names=names)
         reply = replied(asking.request(data, task(next(iter(plan(data))))))
         read = parse_extraction(reply, partial="fail")
-        assert isinstance(read, Extraction)
+        assert isinstance(read, ParsedExtraction)
         assert len(read.rows) == 3
-    again = asking.requote(data, TEXT, [Found(name="x", value="6.2")])
+    again = asking.requote_request(data, TEXT, [ReportedValue(name="x", value="6.2")])
     assert "Tc = 6.2 K" in replied(again).text
-    pairs = [Pair(pred_name="energy gap", gt_name=name) for name in ("Tc onset", "gap")]
+    pairs = [
+        NamePair(pred_name="energy gap", gt_name=name) for name in ("Tc onset", "gap")
+    ]
     data = verifying(*pairs)
     said = [
         parse_verdict(replied(asking.request(data, task(spec)))) for spec in plan(data)
@@ -175,6 +185,6 @@ def test_every_prompt_has_an_answer_that_its_parser_reads(tmp_path: Path) -> Non
 
 @given(st.text(max_size=80))
 def test_any_text_and_any_names_have_an_answer(text: str) -> None:
-    assert json.dumps(extracted(text))
-    assert json.dumps(extracted(f"{text} is 3 K {text}", ["a b", text]))
-    assert isinstance(verified(text, "Tc")["is_match"], bool)
+    assert json.dumps(extract_values(text))
+    assert json.dumps(extract_values(f"{text} is 3 K {text}", ["a b", text]))
+    assert isinstance(verify_names(text, "Tc")["is_match"], bool)

@@ -7,13 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.asking.keys import (
-    choice_key,
-    pair_key,
-    paper_of,
-    piece_key,
-)
-from jobs.property_extraction.asking.pieces import Piece, pieces
+from jobs.property_extraction.plan import PaperPiece, pieces
+from jobs.property_extraction.tasks import choice_key, pair_key, paper_of, piece_key
 
 TEXTS = st.lists(
     st.sampled_from(["word", "a", " ", ". ", "\n", "\n\n", "longerword"]), max_size=60
@@ -25,9 +20,9 @@ def cut(text: str, most: int, overlap: int) -> list[str]:
 
 
 def test_a_short_text_and_one_without_a_limit_are_whole() -> None:
-    assert pieces("some text", 0, 0) == (Piece(start=0, end=9),)
-    assert pieces("some text", 9, 5) == (Piece(start=0, end=9),)
-    assert pieces("", 9, 5) == (Piece(start=0, end=0),)
+    assert pieces("some text", 0, 0) == (PaperPiece(start=0, end=9),)
+    assert pieces("some text", 9, 5) == (PaperPiece(start=0, end=9),)
+    assert pieces("", 9, 5) == (PaperPiece(start=0, end=0),)
 
 
 def test_a_piece_ends_with_a_paragraph_else_a_line_a_sentence_or_a_word() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.property_extraction.answered import Extraction, Found
-from jobs.property_extraction.asking import request as asking
-from jobs.property_extraction.asking.plan import follow_up, plan, wanted
-from jobs.property_extraction.inputs.candidates import Pair
+from jobs.property_extraction import plan as asking
+from jobs.property_extraction.name_pairs import NamePair
+from jobs.property_extraction.parsing import ParsedExtraction, ReportedValue
+from jobs.property_extraction.plan import follow_up, plan, planned_stages
 from runner.messages import ParseFailure
 from tests.jobs.property_extraction.asking.property_runs import (
     answer,
@@ -18,10 +18,10 @@ from tests.jobs.property_extraction.asking.property_runs import (
 )
 
 PAIRS = (
-    Pair(pred_name="Tc", gt_name="Tc onset"),
-    Pair(pred_name=" GAP", gt_name="gap"),
-    Pair(pred_name="Tc", gt_name="gap"),
-    Pair(pred_name="gap 2", gt_name="gap"),
+    NamePair(pred_name="Tc", gt_name="Tc onset"),
+    NamePair(pred_name=" GAP", gt_name="gap"),
+    NamePair(pred_name="Tc", gt_name="gap"),
+    NamePair(pred_name="gap 2", gt_name="gap"),
 )
 LONG = "The gap is 1 meV.\n\n" * 20
 
@@ -40,7 +40,7 @@ def test_every_paper_is_asked_about_and_those_without_text_are_skipped(
         ("P3", "empty_text"),
         ("P9", "no_text"),
     ]
-    assert wanted(data) == {"extract"}
+    assert planned_stages(data) == {"extract"}
 
 
 def test_a_paper_beyond_the_longest_prompt_is_skipped_and_its_pieces_are_not(
@@ -62,19 +62,19 @@ def test_one_request_follows_about_all_quotes_of_a_paper_that_are_lacking(
     tmp_path: Path,
 ) -> None:
     data = dataset(tmp_path, {"P1": LONG}, requote=True)
-    assert wanted(data) == {"extract", "requote"}
+    assert planned_stages(data) == {"extract", "requote"}
     assert next(plan(data)).group == "P1"
-    good = Found(name="gap", value="1", quote="The gap is 1 meV")
-    bad = Found(name="gap", value="2", quote="The distance is some 2 eV here")
-    mute = Found(name="gap", value="3")
+    good = ReportedValue(name="gap", value="1", quote="The gap is 1 meV")
+    bad = ReportedValue(name="gap", value="2", quote="The distance is some 2 eV here")
+    mute = ReportedValue(name="gap", value="3")
     group = (
-        answer("P1#1", Extraction(rows=(good, bad, good))),
+        answer("P1#1", ParsedExtraction(rows=(good, bad, good))),
         answer("P1#2", ParseFailure(reason="truncated")),
-        answer("P1#3", Extraction(rows=(mute, bad))),
+        answer("P1#3", ParsedExtraction(rows=(mute, bad))),
     )
     (spec,) = follow_up(data, group)
     assert (spec.stage, spec.key) == ("requote", "P1")
-    assert asking.asked(spec.context) == (bad, mute)
+    assert asking.rows_of_context(spec.context) == (bad, mute)
     prompt = told(asking.request(data, task(spec)))
     assert bad.quote in prompt
     assert '"id": 2' in prompt
@@ -83,9 +83,12 @@ def test_one_request_follows_about_all_quotes_of_a_paper_that_are_lacking(
 def test_nothing_follows_good_quotes_or_where_nobody_asks_for_it(
     tmp_path: Path,
 ) -> None:
-    mute = answer("P1", Extraction(rows=(Found(name="gap", value="3"),)))
+    mute = answer("P1", ParsedExtraction(rows=(ReportedValue(name="gap", value="3"),)))
     good = answer(
-        "P1", Extraction(rows=(Found(name="gap", value="1", quote="gap is 1 meV"),))
+        "P1",
+        ParsedExtraction(
+            rows=(ReportedValue(name="gap", value="1", quote="gap is 1 meV"),)
+        ),
     )
     asks = dataset(tmp_path, {"P1": LONG}, requote=True)
     assert not list(follow_up(asks, (good,)))
@@ -101,7 +104,7 @@ def test_pairs_are_asked_about_one_by_one_but_for_equal_and_verified_ones() -> N
         "Tc => gap": "already_verified",
         "gap 2 => gap": None,
     }
-    assert wanted(data) == {"verify"}
+    assert planned_stages(data) == {"verify"}
 
 
 def test_a_choice_offers_a_name_all_its_targets_at_once() -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.differing.booking import (
-    Alias,
+from jobs.property_extraction.aliases.differences import (
     Bookable,
+    BookedAlias,
     BookedRow,
     booked,
 )
 
-TC = Alias("Tonset", "Tc", source="human")
-GAP = Alias("gap ratio", "2delta/kTc", source="llm")
-SCOPED = Alias("Tonset", "Tc", "P2", "human")
+TC = BookedAlias("Tonset", "Tc", source="human")
+GAP = BookedAlias("gap ratio", "2delta/kTc", source="llm")
+SCOPED = BookedAlias("Tonset", "Tc", "P2", "human")
 
 
-def row(number: int, *, tp: bool = False, by: Alias | None = None) -> BookedRow:
+def row(number: int, *, tp: bool = False, by: BookedAlias | None = None) -> BookedRow:
     return BookedRow(number, "P1", tp, by)
 
 
@@ -49,15 +49,15 @@ ALIASES = st.sampled_from([None, TC, GAP, SCOPED])
 SIDES = st.dictionaries(st.integers(1, 12), st.tuples(st.booleans(), ALIASES))
 
 
-def bookable(side: dict[int, tuple[bool, Alias | None]]) -> Bookable:
+def bookable(side: dict[int, tuple[bool, BookedAlias | None]]) -> Bookable:
     rows = (row(number, tp=tp, by=alias) for number, (tp, alias) in side.items())
     return Bookable(rows=tuple(rows), aliases=(TC, GAP))
 
 
 @given(SIDES, SIDES)
 def test_gains_less_losses_are_the_change_of_the_true_positives(
-    before: dict[int, tuple[bool, Alias | None]],
-    after: dict[int, tuple[bool, Alias | None]],
+    before: dict[int, tuple[bool, BookedAlias | None]],
+    after: dict[int, tuple[bool, BookedAlias | None]],
 ) -> None:
     made = booked(bookable(before), bookable(after))
     change = sum(tp for tp, _ in after.values()) - sum(tp for tp, _ in before.values())

@@ -5,15 +5,13 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.aliases.renaming import Renaming
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.differing import bookable, booked
-from jobs.property_extraction.gathering.predicted import Predicted
-from jobs.property_extraction.measuring.fate import Fate, Fates
-from jobs.property_extraction.measuring.matched import fates_of
-from jobs.property_extraction.row import Prediction, TruthRow
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet, Renaming
+from jobs.property_extraction.aliases.differences import bookable, booked
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.predictions import ReplicatePredictions
+from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes, row_outcomes
+from jobs.property_extraction.rows import Prediction, TruthRow
+from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.values.comparer import Comparer
 
 PAPERS = st.sampled_from(["P1", "P2"])
@@ -27,10 +25,10 @@ def scored(
     truth: list[tuple[str, str, str]],
     stated: list[tuple[str, str, str]],
     aliases: dict[tuple[str, str | None], str],
-) -> Fates:
+) -> RowOutcomes:
     """Rows of that paper, name and value, matched under those aliases."""
-    own = Settings()
-    dataset = Dataset(
+    own = PropertySettings()
+    dataset = PropertyDataset(
         settings=own,
         truth=tuple(
             TruthRow(refno=refno, name=name, value=value)
@@ -49,9 +47,9 @@ def scored(
         Prediction(refno=refno, name=name, value=value, row=number)
         for number, (refno, name, value) in enumerate(stated, 1)
     )
-    return fates_of(
+    return row_outcomes(
         dataset,
-        Predicted(model="m", replicate=1, predictions=predictions),
+        ReplicatePredictions(model="m", replicate=1, predictions=predictions),
         Comparer(own),
         Renaming.of(dataset.aliases),
         lambda *_: True,
@@ -67,8 +65,8 @@ def test_bookings_come_to_the_change_of_the_true_positives(
 ) -> None:
     before, after = (scored(truth, stated, aliases) for aliases in sets)
     made = booked(bookable(before), bookable(after))
-    hits = [list(own.fates).count(Fate.TP) for own in (before, after)]
-    misses = [list(own.truth_fates).count(Fate.FN) for own in (before, after)]
+    hits = [list(own.fates).count(RowOutcome.TP) for own in (before, after)]
+    misses = [list(own.truth_fates).count(RowOutcome.FN) for own in (before, after)]
     assert made.change == hits[1] - hits[0] == misses[0] - misses[1]
     columns = made.table.columns
     totals = {

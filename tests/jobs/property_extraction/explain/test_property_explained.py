@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.property_extraction.aliases.alias_set import AliasSet
-from jobs.property_extraction.dataset import Dataset
+from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.explain import explain
-from jobs.property_extraction.inputs.papers import read_papers
-from jobs.property_extraction.row import Prediction
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.papers import read_papers
+from jobs.property_extraction.rows import Prediction
+from jobs.property_extraction.settings import PropertySettings
 from jobs.text import WIDTH, display_width
 from runner.errors import UsageError
 from store.printable import printable
@@ -34,8 +34,8 @@ def told(
     aliases: AliasSet = ALIAS,
     papers: Path | None = None,
 ) -> list[str]:
-    dataset = Dataset(
-        settings=Settings(pymatgen="leave_out"),
+    dataset = PropertyDataset(
+        settings=PropertySettings(pymatgen="leave_out"),
         truth=TRUTH,
         rubric=RUBRIC,
         aliases=aliases,
@@ -123,15 +123,15 @@ def test_what_nothing_is_called_is_refused_with_what_is_near() -> None:
 
 
 def test_before_any_run_the_truth_is_told() -> None:
-    dataset = Dataset(settings=Settings(), truth=TRUTH, rubric=RUBRIC)
+    dataset = PropertyDataset(settings=PropertySettings(), truth=TRUTH, rubric=RUBRIC)
     lines = explain(dataset, None, ("P1", "Tc")).splitlines()
     assert "    t1    0  10     K     10    Tc" in lines
 
 
 def test_hundreds_of_rows_are_cut_and_counted() -> None:
     rows = tuple(replace(STATED[0], value=str(n)) for n in range(300))
-    dataset = Dataset(
-        settings=Settings(),
+    dataset = PropertyDataset(
+        settings=PropertySettings(),
         truth=tuple(truth("P1", "Tc", str(n), "K") for n in range(300)),
         rubric=RUBRIC,
     )

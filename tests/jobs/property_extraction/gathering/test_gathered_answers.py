@@ -13,19 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.gathering.consensus import consensus
-from jobs.property_extraction.gathering.gathering import sheet_of
-from jobs.property_extraction.gathering.predicted import (
-    Outcome,
-    Predicted,
-    Sheet,
-    State,
-)
-from jobs.property_extraction.importing.told import STAGE, Told, text_of
+from jobs.property_extraction.data import PropertyDataset
 from jobs.property_extraction.job import job
-from jobs.property_extraction.row import Prediction
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.predictions import (
+    PaperOutcome,
+    PaperState,
+    ReplicatePredictions,
+    RunPredictions,
+    consensus,
+    run_predictions,
+)
+from jobs.property_extraction.rows import (
+    ROWS_STAGE,
+    ImportedRow,
+    Prediction,
+    text_of_rows,
+)
+from jobs.property_extraction.settings import PropertySettings
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
 from runner.job import ImportedAnswer, Task, TaskSpec
@@ -45,22 +49,24 @@ def said(*numbers: str, **fields: Any) -> str:
     )
 
 
-def papers(folder: Path, *texts: str, **settings: Any) -> Dataset:
+def papers(folder: Path, *texts: str, **settings: Any) -> PropertyDataset:
     """Papers P1 and so on, and a true value of one that has no text."""
     named = {f"P{number}": text for number, text in enumerate(texts, start=1)}
     return dataset(folder, named, **settings)
 
 
-def gathered(own: Dataset, replies: dict[str, str | Reply | None]) -> Sheet:
+def gathered(
+    own: PropertyDataset, replies: dict[str, str | Reply | None]
+) -> RunPredictions:
     """Replies by key; None: the task failed. What is not named finds no value."""
 
     def answer(task: Task) -> str | Reply | None:
         return replies.get(task.key, said())
 
-    return sheet_of(own, MemoryAnswers.of_run(job, own, answer))
+    return run_predictions(own, MemoryAnswers.of_run(job, own, answer))
 
 
-def outcomes(sheet: Sheet) -> dict[str, tuple[str, str]]:
+def outcomes(sheet: RunPredictions) -> dict[str, tuple[str, str]]:
     (own,) = sheet.predicted
     return {
         refno: (str(each.state), each.reason) for refno, each in own.outcomes.items()
@@ -111,7 +117,7 @@ def test_what_was_never_asked_is_open_and_missing(tmp_path: Path) -> None:
         answers,
         held=tuple(each for each in answers.held if each[0].task.key == "P1#1"),
     )
-    sheet = sheet_of(own, some)
+    sheet = run_predictions(own, some)
     assert outcomes(sheet) == dict.fromkeys(("P1", "P2", "P9"), ("open", ""))
     assert sheet.predicted[0].predictions == ()
     assert sheet.missing == 3
@@ -122,7 +128,7 @@ def test_answers_that_the_plan_asks_for_no_more_are_stale(tmp_path: Path) -> Non
     pieces = own.settings.model_copy(update={"max_chars": 80, "chunk_overlap": 10})
     asked = replace(own, settings=pieces)
     answers = MemoryAnswers.of_run(job, asked, lambda _: said("1"))
-    sheet = sheet_of(own, answers)
+    sheet = run_predictions(own, answers)
     assert (sheet.stale, sheet.missing) == (2, 1)
     assert outcomes(sheet)["P1"] == ("open", "")
 
@@ -131,17 +137,23 @@ def test_imported_rows_keep_their_order_and_blank_ones_predict_nothing(
     tmp_path: Path,
 ) -> None:
     rows = [
-        Told(row=number, name="gap", value=value)
+        ImportedRow(row=number, name="gap", value=value)
         for number, value in ((4, "4"), (2, "2"), (3, ""))
     ]
-    texts = {"P2": text_of(rows), "P1": text_of([Told(row=9, name="gap", value="9")])}
+    texts = {
+        "P2": text_of_rows(rows),
+        "P1": text_of_rows([ImportedRow(row=9, name="gap", value="9")]),
+    }
     answers = MemoryAnswers.of_import(
         ImportedAnswer(
-            spec=TaskSpec(stage=STAGE, key=refno), model="m", replicate=1, text=text
+            spec=TaskSpec(stage=ROWS_STAGE, key=refno),
+            model="m",
+            replicate=1,
+            text=text,
         )
         for refno, text in {**texts, "P3": "no rows"}.items()
     )
-    sheet = sheet_of(papers(tmp_path, PARAGRAPH, "", "", PARAGRAPH), answers)
+    sheet = run_predictions(papers(tmp_path, PARAGRAPH, "", "", PARAGRAPH), answers)
     (found,) = sheet.predicted
     assert [row.value for row in found.predictions] == ["2", "4", "9"]
     assert found.counts["blank"] == 1
@@ -158,17 +170,17 @@ ROW = st.tuples(*map(st.sampled_from, (("P1", "P2"), ("a", "b"), ("1", "2"))))
 
 
 def test_imported_models_have_as_many_replicates_as_their_files(tmp_path: Path) -> None:
-    told = text_of([Told(row=2, name="gap", value="1")])
+    told = text_of_rows([ImportedRow(row=2, name="gap", value="1")])
     answers = MemoryAnswers.of_import(
         ImportedAnswer(
-            spec=TaskSpec(stage=STAGE, key="P1"),
+            spec=TaskSpec(stage=ROWS_STAGE, key="P1"),
             model=model,
             replicate=replicate,
             text=told,
         )
         for model, replicate in (("m", 1), ("m", 2), ("n", 1))
     )
-    sheet = sheet_of(papers(tmp_path, PARAGRAPH), answers)
+    sheet = run_predictions(papers(tmp_path, PARAGRAPH), answers)
     assert [len(sheet.of(model)) for model in ("m", "n")] == [2, 1]
 
 
@@ -178,7 +190,7 @@ def test_a_consensus_row_is_in_enough_replicates_and_counts_once(
 ) -> None:
     least = data.draw(st.integers(1, len(replicates)))
     columns = [
-        Predicted(
+        ReplicatePredictions(
             model="m",
             replicate=number,
             predictions=tuple(
@@ -200,32 +212,36 @@ def test_a_consensus_row_is_in_enough_replicates_and_counts_once(
     }
 
 
-@given(st.data(), st.lists(st.sampled_from(list(State)), min_size=1, max_size=4))
+@given(st.data(), st.lists(st.sampled_from(list(PaperState)), min_size=1, max_size=4))
 def test_a_paper_of_a_consensus_was_read_often_enough(
-    data: st.DataObject, states: list[State]
+    data: st.DataObject, states: list[PaperState]
 ) -> None:
     least = data.draw(st.integers(1, len(states)))
     columns = [
-        Predicted(
+        ReplicatePredictions(
             model="m",
             replicate=number,
             predictions=(),
-            outcomes={"P1": Outcome(state=state)},
+            outcomes={"P1": PaperOutcome(state=state)},
         )
         for number, state in enumerate(states, start=1)
     ]
     found = consensus(columns, least).outcomes["P1"].state
-    read = Counter(states)[State.SCORED]
+    read = Counter(states)[PaperState.SCORED]
     is_scored = read >= least or read == len(states)
-    assert (found is State.SCORED) == is_scored
+    assert (found is PaperState.SCORED) == is_scored
 
 
 def test_a_consensus_of_more_replicates_than_there_are_is_refused() -> None:
-    alone = Predicted(model="m", replicate=1, predictions=())
+    alone = ReplicatePredictions(model="m", replicate=1, predictions=())
     with pytest.raises(UsageError, match=r"m has 1 replicate .*--replicates 2"):
         consensus([alone], 2)
 
 
 def test_a_consensus_asks_as_often_as_it_needs() -> None:
-    asked = (Settings(consensus=3), Settings(), Settings(mode="verify", consensus=3))
+    asked = (
+        PropertySettings(consensus=3),
+        PropertySettings(),
+        PropertySettings(mode="verify", consensus=3),
+    )
     assert [job.replicates(each) for each in asked] == [3, 1, 1]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.grounding.numbers import numbers_in, stands
-from jobs.property_extraction.values.number import read_number
+from jobs.property_extraction.grounding import numbers_in, stands
+from jobs.property_extraction.values.numbers import read_number
 
 
 @pytest.mark.parametrize(

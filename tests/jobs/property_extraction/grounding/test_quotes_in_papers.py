@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.grounding.folding import fold
-from jobs.property_extraction.grounding.quote import (
+from jobs.property_extraction.grounding import (
     ELIDED_CHARS,
     GROUNDED,
-    Grounded,
-    Level,
-    Paper,
+    GroundingLevel,
+    PaperText,
+    QuoteMatch,
+    fold,
     ground,
 )
 
@@ -24,23 +24,23 @@ TEXT = (
 )
 
 
-def level(quote: str, text: str = TEXT) -> Level:
-    return ground(Paper(text), quote).level
+def level(quote: str, text: str = TEXT) -> GroundingLevel:
+    return ground(PaperText(text), quote).level
 
 
 def found(quote: str, text: str = TEXT) -> str:
     """The raw text where a quote stands."""
-    place = ground(Paper(text), quote)
+    place = ground(PaperText(text), quote)
     return text[place.start : place.end]
 
 
 def test_a_piece_of_the_text_is_exact_and_blanks_around_the_quote_do_not_count() -> (
     None
 ):
-    assert ground(Paper(TEXT), " A Title ") == Grounded(
-        level=Level.EXACT, start=0, end=7
+    assert ground(PaperText(TEXT), " A Title ") == QuoteMatch(
+        level=GroundingLevel.EXACT, start=0, end=7
     )
-    assert ground(Paper(TEXT), "A Title").level in GROUNDED
+    assert ground(PaperText(TEXT), "A Title").level in GROUNDED
 
 
 @pytest.mark.parametrize(
@@ -62,39 +62,39 @@ def test_a_piece_of_the_text_is_exact_and_blanks_around_the_quote_do_not_count()
 def test_what_typesetting_changed_is_found_as_it_stands_in_the_raw_text(
     quote: str, raw: str
 ) -> None:
-    assert level(quote) in {Level.NORMALISED, Level.EXACT}
+    assert level(quote) in {GroundingLevel.NORMALISED, GroundingLevel.EXACT}
     assert found(quote) == raw
 
 
 def test_case_is_kept_until_a_quote_is_only_near() -> None:
     text = "The critical temperature Tc of this compound is 3.4 K in zero field."
     assert level("The Critical Temperature Tc of this compound is 3.4 K", text) == (
-        Level.NEAR
+        GroundingLevel.NEAR
     )
 
 
 def test_a_quote_with_a_word_changed_is_near_and_an_invented_one_absent() -> None:
     text = "x " * 200 + "We find a critical temperature of 3.4 K by resistivity. " + "y"
     assert level("We found a critical temperature of 3.4 K by resistivity", text) == (
-        Level.NEAR
+        GroundingLevel.NEAR
     )
     assert "critical temperature of 3.4 K" in found(
         "We found a critical temperature of 3.4 K by resistivity", text
     )
-    assert ground(Paper(text), "The melting point lies at 2,000 K") == Grounded(
-        level=Level.ABSENT
+    assert ground(PaperText(text), "The melting point lies at 2,000 K") == QuoteMatch(
+        level=GroundingLevel.ABSENT
     )
 
 
 def test_parts_between_ellipses_must_stand_in_order_and_close_together() -> None:
-    assert level("The slope is ... 31 \u00b5\u03a9 cm") == Level.ELIDED
-    assert level("The slope is\u2026 and the [...] at 4.2 K") == Level.ELIDED
+    assert level("The slope is ... 31 \u00b5\u03a9 cm") == GroundingLevel.ELIDED
+    assert level("The slope is\u2026 and the [...] at 4.2 K") == GroundingLevel.ELIDED
     assert found("The slope is \u2026 T/K") == "The slope is \u22121.15 T/K"
-    assert level("31 \u00b5\u03a9 cm ... The slope is") == Level.ABSENT
+    assert level("31 \u00b5\u03a9 cm ... The slope is") == GroundingLevel.ABSENT
     near = f"first part {'x ' * 900}last part"
     far = f"first part {'x ' * (ELIDED_CHARS // 2)}last part"
-    assert level("first part ... last part", near) == Level.ELIDED
-    assert level("first part ... last part", far) == Level.ABSENT
+    assert level("first part ... last part", near) == GroundingLevel.ELIDED
+    assert level("first part ... last part", far) == GroundingLevel.ABSENT
 
 
 def test_a_later_place_counts_where_the_first_one_lacks_the_other_parts() -> None:
@@ -104,22 +104,22 @@ def test_a_later_place_counts_where_the_first_one_lacks_the_other_parts() -> Non
 
 @pytest.mark.parametrize("quote", ["...", "\u2026", "... a ...", ". . ."])
 def test_an_ellipsis_alone_stands_nowhere(quote: str) -> None:
-    assert level(quote) == Level.ABSENT
+    assert level(quote) == GroundingLevel.ABSENT
 
 
 def test_a_quote_or_a_text_without_anything_is_none() -> None:
-    assert level("") == level(" \n") == level("\u00ad") == Level.NO_QUOTE
-    assert level("anything", " \n") == Level.NO_TEXT
-    assert level("", "") == Level.NO_QUOTE
+    assert level("") == level(" \n") == level("\u00ad") == GroundingLevel.NO_QUOTE
+    assert level("anything", " \n") == GroundingLevel.NO_TEXT
+    assert level("", "") == GroundingLevel.NO_QUOTE
 
 
 def test_a_quote_of_two_characters_and_one_of_the_whole_paper_are_looked_up() -> None:
-    assert level("Hc") == Level.ABSENT
-    assert level("cm") == Level.EXACT
-    assert level(TEXT) == Level.EXACT
+    assert level("Hc") == GroundingLevel.ABSENT
+    assert level("cm") == GroundingLevel.EXACT
+    assert level(TEXT) == GroundingLevel.EXACT
     assert found(" ".join(TEXT.split())).startswith("A Title")
-    assert level(TEXT.lower() + "!") == Level.NEAR
-    assert level(TEXT + "and then it goes on for long, " * 20) == Level.ABSENT
+    assert level(TEXT.lower() + "!") == GroundingLevel.NEAR
+    assert level(TEXT + "and then it goes on for long, " * 20) == GroundingLevel.ABSENT
 
 
 def test_a_capital_i_with_a_dot_moves_no_offset() -> None:
@@ -157,9 +157,9 @@ def test_any_piece_of_a_text_is_exact_and_its_offsets_are_right(
 ) -> None:
     start = data.draw(st.integers(0, len(text)))
     quote = text[start : data.draw(st.integers(start, len(text)))]
-    place = ground(Paper(text), quote)
-    if place.level is not Level.NO_QUOTE:
-        assert place.level is Level.EXACT
+    place = ground(PaperText(text), quote)
+    if place.level is not GroundingLevel.NO_QUOTE:
+        assert place.level is GroundingLevel.EXACT
         assert text[place.start : place.end] == quote.strip()
 
 
@@ -173,7 +173,7 @@ def test_a_piece_of_the_folded_text_is_found_where_it_folds_from(
     quote = folded.text[start:end].strip()
     if not quote:
         return
-    place = ground(Paper(text), quote)
+    place = ground(PaperText(text), quote)
     assert place.level in GROUNDED
     assert place.start is not None
     assert place.end is not None
@@ -184,6 +184,6 @@ def test_a_piece_of_the_folded_text_is_found_where_it_folds_from(
 def test_grounding_never_raises_and_stays_within_the_text(
     text: str, quote: str
 ) -> None:
-    place = ground(Paper(text), quote)
+    place = ground(PaperText(text), quote)
     if place.start is not None and place.end is not None:
         assert 0 <= place.start < place.end <= len(text)

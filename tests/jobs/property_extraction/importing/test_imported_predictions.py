@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.importing.told import Told, parse_rows, text_of
-from jobs.property_extraction.inputs.predictions import (
-    prediction_files,
-    read_predictions,
-)
+from jobs.property_extraction.prediction_files import prediction_files, read_predictions
+from jobs.property_extraction.rows import ImportedRow, parse_rows, text_of_rows
 from runner.errors import DatasetError
 from runner.messages import ParseFailure, Reply
 from runner.score.render import as_meant, harmless
@@ -163,10 +160,10 @@ def test_rows_come_out_of_the_log_as_they_went_in(
     fields: list[tuple[str, str, str]],
 ) -> None:
     given_rows = [
-        Told(row=number, name=name, value=value, quote=quote)
+        ImportedRow(row=number, name=name, value=value, quote=quote)
         for number, (name, value, quote) in enumerate(fields, start=2)
     ]
-    found = parse_rows("P1", Reply(text=text_of(given_rows)))
+    found = parse_rows("P1", Reply(text=text_of_rows(given_rows)))
     assert not isinstance(found, ParseFailure)
     assert [(row.name, row.value, row.quote) for row in found] == fields
     assert {row.refno for row in found} <= {"P1"}

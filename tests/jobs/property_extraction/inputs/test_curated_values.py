@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from jobs.inputs.rows import InputFindings
-from jobs.property_extraction.inputs.columns import NA
-from jobs.property_extraction.inputs.rubric import RubricFile, read_rubric
-from jobs.property_extraction.inputs.tables import (
+from jobs.property_extraction.curated_files import (
+    RubricFile,
+    TruthFile,
     read_clusters,
+    read_rubric,
     read_space_groups,
+    read_truth,
     read_unit_table,
 )
-from jobs.property_extraction.inputs.truth import Truth, read_truth
-from jobs.property_extraction.rubric import Kind
+from jobs.property_extraction.input_table import NA
+from jobs.property_extraction.values.comparison import ComparisonKind
 from runner.errors import DatasetError
 
 
@@ -26,7 +28,7 @@ def written(folder: Path, text: str, name: str = "file.csv") -> Path:
     return path
 
 
-def truth(folder: Path, text: str, na: str = "empty") -> Truth:
+def truth(folder: Path, text: str, na: str = "empty") -> TruthFile:
     return read_truth(written(folder, text), InputFindings(), NA[na])
 
 
@@ -108,18 +110,18 @@ def test_a_label_goes_before_a_property_name_and_that_is_said_once(
 
 def test_words_of_a_rubric_are_read_whatever_their_case(tmp_path: Path) -> None:
     words = {
-        " 0.1% si ": Kind.SI,
-        "Categorical": Kind.CATEGORICAL,
-        "PYMATGEN": Kind.PYMATGEN,
-        "space group": Kind.SPACE_GROUP,
-        "Space_Group": Kind.SPACE_GROUP,
-        "exact": Kind.EXACT,
-        "exact_match": Kind.EXACT,
+        " 0.1% si ": ComparisonKind.SI,
+        "Categorical": ComparisonKind.CATEGORICAL,
+        "PYMATGEN": ComparisonKind.PYMATGEN,
+        "space group": ComparisonKind.SPACE_GROUP,
+        "Space_Group": ComparisonKind.SPACE_GROUP,
+        "exact": ComparisonKind.EXACT,
+        "exact_match": ComparisonKind.EXACT,
     }
     lines = "".join(f"p{at},{word}\n" for at, word in enumerate(words))
     found = rubric(tmp_path, f"property_name,rubric\n{lines}").rubric
     assert [own.kind for own in found.properties.values()] == [*words.values()]
-    assert found.kind("any other") is Kind.EXACT
+    assert found.kind("any other") is ComparisonKind.EXACT
 
 
 def test_rubric_rows_that_are_none_are_counted(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_of_a_repeated_name_the_last_row_holds_and_that_is_told(
     noticed = InputFindings()
     text = "property_name,rubric\na,exact\nb,exact\na,categorical\n"
     found = read_rubric(written(tmp_path, text), noticed).rubric
-    assert found.kind("a") is Kind.CATEGORICAL
+    assert found.kind("a") is ComparisonKind.CATEGORICAL
     (finding,) = noticed.findings()
     assert (finding.code, finding.severity, finding.example) == (
         *("rubric_twice", "warn"),
@@ -153,7 +155,7 @@ def test_an_unknown_word_is_refused_unless_it_is_to_be_exact(tmp_path: Path) -> 
         rubric(tmp_path, text)
     assert "--unknown-rubric exact" in str(error.value)
     found = rubric(tmp_path, text, is_unknown_exact=True).rubric
-    assert found.kind("a") is Kind.EXACT
+    assert found.kind("a") is ComparisonKind.EXACT
 
 
 @pytest.mark.parametrize(

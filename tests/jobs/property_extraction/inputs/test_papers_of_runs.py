@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.inputs.candidates import (
-    Pair,
+from jobs.property_extraction.inputs import load, require
+from jobs.property_extraction.name_pairs import (
+    NamePair,
     read_candidates,
+    read_verdicts,
     with_examples,
 )
-from jobs.property_extraction.inputs.load import load, require
-from jobs.property_extraction.inputs.papers import KEPT, read_papers
-from jobs.property_extraction.inputs.predictions import read_predictions
-from jobs.property_extraction.inputs.verdicts import read_verdicts
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.papers import KEPT, read_papers
+from jobs.property_extraction.prediction_files import read_predictions
+from jobs.property_extraction.settings import PropertySettings
 from runner.errors import DatasetError, UsageError
 from tests.pdf_pages import pdf
 
@@ -126,8 +126,8 @@ def test_pairs_are_distinct_and_names_come_back_as_they_were_meant(
         '""quote"": ""a\\nb""}, ""1.5 meV""]"\n',
     )
     assert read_candidates(path) == (
-        Pair(pred_name="Tc", gt_name="-slope of Hc2", count=2, avg_sim=0.5),
-        Pair(
+        NamePair(pred_name="Tc", gt_name="-slope of Hc2", count=2, avg_sim=0.5),
+        NamePair(
             pred_name="gap",
             gt_name="energy gap",
             count=1,
@@ -147,9 +147,9 @@ def test_pairs_without_examples_get_the_first_predictions_of_their_names(
         + "P1,gap,,meV,,\n",
     )
     pairs = (
-        Pair(pred_name="Tc", gt_name="a"),
-        Pair(pred_name="Tc", gt_name="b", examples=("own",)),
-        Pair(pred_name="gap", gt_name="a"),
+        NamePair(pred_name="Tc", gt_name="a"),
+        NamePair(pred_name="Tc", gt_name="b", examples=("own",)),
+        NamePair(pred_name="gap", gt_name="a"),
     )
     first, second, third = with_examples(pairs, read_predictions(preds))
     assert [each[:12] for each in first.examples] == [
@@ -197,13 +197,17 @@ def test_definitions_of_the_truth_help_to_verify_and_its_values_stay_out(
     )
     rubric = written(tmp_path / "rubric.csv", "label,rubric,SI\nTc,0.1% SI,K\n")
     pairs = written(tmp_path / "c.csv", "pred_name,gt_name\na,gap\na,Tc\n")
-    data = load(Settings(mode="verify", candidates=pairs, truth=truth, rubric=rubric))
+    data = load(
+        PropertySettings(mode="verify", candidates=pairs, truth=truth, rubric=rubric)
+    )
     known = {name: own.definition for name, own in data.rubric.properties.items()}
     assert known == {"gap": "of the spectrum", "Tc": ""}
     assert data.truth == ()
 
 
 def test_names_can_be_listed_only_by_a_rubric(tmp_path: Path) -> None:
-    settings = Settings(names="listed", papers=tmp_path, truth=tmp_path / "gt.csv")
+    settings = PropertySettings(
+        names="listed", papers=tmp_path, truth=tmp_path / "gt.csv"
+    )
     with pytest.raises(UsageError, match="--rubric FILE"):
         require(settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.linting.rules import ADVICE, Problem
+from jobs.property_extraction.lint import ADVICE, LintKind
 from tests.jobs.property_extraction.real_predictions import GEMINI, RealPredictions
 from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
@@ -139,7 +139,7 @@ def test_the_file_holds_every_row_whatever_its_name(
     assert len(written) == 10
     assert all(len(line) <= 80 for line in done.out.splitlines())
     for problem in {row["problem"] for row in written}:
-        assert f"{problem}: {ADVICE[Problem(problem)]}" in done.out
+        assert f"{problem}: {ADVICE[LintKind(problem)]}" in done.out
 
 
 def test_nothing_to_look_at_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.matching.paper import Named, pairs_of_paper
-from jobs.property_extraction.row import Prediction, TruthRow
+from jobs.property_extraction.matching import NamedPrediction, pairs_of_paper
+from jobs.property_extraction.rows import Prediction, TruthRow
 from jobs.property_extraction.values.comparison import Edge
 
 
@@ -31,8 +31,8 @@ def told(value: str, name: str = "Tc", material: str = "") -> TruthRow:
     return TruthRow(refno="P", name=name, value=value, material=material)
 
 
-def named(row: Prediction, *names: str) -> Named:
-    return Named(row, names or (row.name,))
+def named(row: Prediction, *names: str) -> NamedPrediction:
+    return NamedPrediction(row, names or (row.name,))
 
 
 def test_trap_1_greedy_loses_a_pair_that_the_best_matching_keeps() -> None:

@@ -7,17 +7,17 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.matching import problem
-from jobs.property_extraction.matching.problem import Flow, Link, solve
+from jobs.property_extraction import matching
+from jobs.property_extraction.matching import BundleFlow, BundleLink, solve
 
 SIZES = st.lists(st.integers(1, 2), min_size=1, max_size=3)
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[list[int], list[int], list[Link]]:
+def problems(draw: st.DrawFn) -> tuple[list[int], list[int], list[BundleLink]]:
     left, right = draw(SIZES), draw(SIZES)
     links = [
-        Link(i, j, is_own, error)
+        BundleLink(i, j, is_own, error)
         for i in range(len(left))
         for j in range(len(right))
         if draw(st.booleans())
@@ -28,7 +28,7 @@ def problems(draw: st.DrawFn) -> tuple[list[int], list[int], list[Link]]:
     return left, right, links
 
 
-def worth(flows: list[Flow], links: list[Link]) -> tuple[int, int, float]:
+def worth(flows: list[BundleFlow], links: list[BundleLink]) -> tuple[int, int, float]:
     """Pairs, pairs with their own name, and the sum of errors as less of it."""
     by_ends = {(link.left, link.right): link for link in links}
     told = [by_ends[flow.left, flow.right] for flow in flows for _ in range(flow.n)]
@@ -40,7 +40,7 @@ def worth(flows: list[Flow], links: list[Link]) -> tuple[int, int, float]:
 
 
 def best(
-    left: list[int], right: list[int], links: list[Link]
+    left: list[int], right: list[int], links: list[BundleLink]
 ) -> tuple[int, int, float]:
     """The worth of the best of all assignments, tried one by one."""
     single = [
@@ -67,7 +67,7 @@ def best(
 
 @given(problems())
 def test_no_assignment_is_better_than_the_one_that_is_found(
-    given_problem: tuple[list[int], list[int], list[Link]],
+    given_problem: tuple[list[int], list[int], list[BundleLink]],
 ) -> None:
     left, right, links = given_problem
     if sum(left) * sum(right) > 16:
@@ -82,20 +82,20 @@ def test_no_assignment_is_better_than_the_one_that_is_found(
 
 @given(problems())
 def test_both_solvers_agree(
-    given_problem: tuple[list[int], list[int], list[Link]],
+    given_problem: tuple[list[int], list[int], list[BundleLink]],
 ) -> None:
     left, right, links = given_problem
     dense = solve(left, right, links)
-    limit = problem._DENSE
+    limit = matching._DENSE
     try:
-        problem._DENSE = 0
+        matching._DENSE = 0
         sparse = solve(left, right, links)
     finally:
-        problem._DENSE = limit
+        matching._DENSE = limit
     assert worth(sparse, links) == worth(dense, links)
 
 
 def test_ten_thousand_equal_rows_on_both_sides_are_one_edge() -> None:
-    assert solve([10_000], [9_000], [Link(0, 0, is_own=False, error=0.0)]) == [
-        Flow(0, 0, 9_000)
+    assert solve([10_000], [9_000], [BundleLink(0, 0, is_own=False, error=0.0)]) == [
+        BundleFlow(0, 0, 9_000)
     ]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.property_extraction.measuring.fate import Fate
-from jobs.property_extraction.measuring.results import Column
-from jobs.property_extraction.values.abstention import is_abstention
+from jobs.property_extraction.results import ScoredModel
+from jobs.property_extraction.row_outcomes import RowOutcome
+from jobs.property_extraction.values.numbers import is_abstention
 from tests.jobs.property_extraction.made_rows import Fields, column, values
 
 PAPERS = ("P1", "P2", "P3", "P4")
@@ -42,15 +42,15 @@ def rates(tp: int, fp: int, fn: int) -> tuple[float | None, ...]:
     return over(tp, tp + fp), over(tp, tp + fn), over(2 * tp, 2 * tp + fp + fn)
 
 
-def statuses(own: Column) -> Counter[tuple[str, str, str]]:
+def statuses(own: ScoredModel) -> Counter[tuple[str, str, str]]:
     """Rows by paper, name and status, as the file of matches lists them."""
     fates = own.first.fates
     found: Counter[tuple[str, str, str]] = Counter()
     for place, fate in enumerate(fates.fates):
-        if fate in {Fate.TP, Fate.FP}:
+        if fate in {RowOutcome.TP, RowOutcome.FP}:
             found[fates.predictions[place].refno, fates.names[place], str(fate)] += 1
     for row, fate in zip(fates.truth, fates.truth_fates, strict=True):
-        if fate is Fate.FN:
+        if fate is RowOutcome.FN:
             found[row.refno, row.name, "FN"] += 1
     return found
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.gathering.predicted import Predicted, Sheet
-from jobs.property_extraction.inputs.papers import read_papers
-from jobs.property_extraction.measuring.fate import Fate
-from jobs.property_extraction.measuring.limits import findings
-from jobs.property_extraction.measuring.results import measured
-from jobs.property_extraction.row import Prediction
-from jobs.property_extraction.settings import Grounding, Settings
+from jobs.property_extraction.caveats import findings
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.papers import read_papers
+from jobs.property_extraction.predictions import ReplicatePredictions, RunPredictions
+from jobs.property_extraction.results import measure_run
+from jobs.property_extraction.row_outcomes import RowOutcome
+from jobs.property_extraction.rows import Prediction
+from jobs.property_extraction.settings import Grounding, PropertySettings
 from tests.jobs.property_extraction.scored_rows import RUBRIC, TRUTH
 
 TEXT = "The critical temperature of the single crystal is 10 K in zero field."
@@ -35,23 +35,25 @@ def test_rows_whose_quote_stands_less_well_are_left_out_and_told(
         Prediction(refno="P1", name="Tc", value="10", unit="K", quote=quote, row=at)
         for at, quote in enumerate(QUOTES, start=1)
     )
-    results = measured(
-        Dataset(
-            settings=Settings(min_grounding=least, boot_b=0, pymatgen="leave_out"),
+    results = measure_run(
+        PropertyDataset(
+            settings=PropertySettings(
+                min_grounding=least, boot_b=0, pymatgen="leave_out"
+            ),
             papers=read_papers(tmp_path),
             truth=TRUTH[:1],
             rubric=RUBRIC,
         ),
-        Sheet(
+        RunPredictions(
             models=("m",),
             replicates=1,
             imported=True,
-            predicted=(Predicted(model="m", replicate=1, predictions=rows),),
+            predicted=(ReplicatePredictions(model="m", replicate=1, predictions=rows),),
         ),
     )
     column = results.columns["m"]
     counts = [column.metric(word).value for word in ("tp", "fp", "fn")]
     assert counts == [1, kept - 1, 0]
-    assert column.first.fates.fates.count(Fate.UNGROUNDED) == len(QUOTES) - kept
+    assert column.first.fates.fates.count(RowOutcome.UNGROUNDED) == len(QUOTES) - kept
     told = {own.code: own.n for own in findings(results)}
     assert told.get("ungrounded", 0) == len(QUOTES) - kept

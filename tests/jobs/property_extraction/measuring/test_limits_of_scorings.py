@@ -7,15 +7,14 @@ import sys
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.gathering.predicted import Outcome, State
-from jobs.property_extraction.measuring.left_out import LeftOut
-from jobs.property_extraction.measuring.limits import findings
-from jobs.property_extraction.measuring.results import Results
+from jobs.property_extraction.caveats import ExcludedRows, findings
+from jobs.property_extraction.predictions import PaperOutcome, PaperState
+from jobs.property_extraction.results import PropertyResults
 from runner.scorecard import LIMITS, Finding
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, stated
 
 
-def found(results: Results) -> dict[str, Finding]:
+def found(results: PropertyResults) -> dict[str, Finding]:
     return {own.code: own for own in findings(results)}
 
 
@@ -27,7 +26,7 @@ def test_compositions_that_are_left_out_are_told_with_their_denominators() -> No
         "(pymatgen=leave_out), with 1 of 5 truth rows and 1 predicted row."
     )
     assert own.where == LIMITS
-    assert LeftOut.of(results).note == f" {own.message}"
+    assert ExcludedRows.of(results).note == f" {own.message}"
 
 
 def test_without_pymatgen_there_is_one_warning(
@@ -47,7 +46,7 @@ def test_without_pint_unknown_units_are_told_where_units_are_converted(
     monkeypatch.setitem(sys.modules, "pint", None)
     results = scored(STATED, units=units)
     assert ("no_pint" in found(results)) is bool(said)
-    assert LeftOut.of(results).note.count("pint") == said
+    assert ExcludedRows.of(results).note.count("pint") == said
 
 
 def test_nothing_is_said_of_what_is_there() -> None:
@@ -83,8 +82,8 @@ def test_aliases_that_nobody_checked_make_encompassment_worthless() -> None:
 
 def test_papers_without_a_reply_are_told_with_the_first_reason() -> None:
     outcomes = {
-        "P1": Outcome(state=State.SCORED),
-        "P2": Outcome(state=State.FAILED, reason="truncated"),
+        "P1": PaperOutcome(state=PaperState.SCORED),
+        "P2": PaperOutcome(state=PaperState.FAILED, reason="truncated"),
     }
     told = found(scored(STATED[:3], outcomes=outcomes))
     assert told["papers_failed"].example == "P2 (truncated)"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.scoring.comparable import comparable
+from jobs.property_extraction.score import comparable
 from tests.jobs.property_extraction.made_rows import Fields, column, values
 
 WORDS = ("precision", "recall", "f1")

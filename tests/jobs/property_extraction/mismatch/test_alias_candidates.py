@@ -5,22 +5,22 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.property_extraction.mismatch.candidates import (
-    Candidate,
-    Example,
-    Mismatch,
-    candidates,
-    draft,
-    near,
-    review,
+from jobs.property_extraction.aliases.candidates import (
+    AliasCandidate,
+    PaperMismatch,
+    PredictionExample,
+    alias_candidates,
+    draft_targets,
+    near_names,
+    review_candidates,
+    similarity,
 )
-from jobs.property_extraction.mismatch.similarity import similarity
 
 
 def mismatch(
     predicted: str, missed: str, refno: str = "P1", **hits: dict[tuple[str, str], int]
-) -> Mismatch:
-    return Mismatch(
+) -> PaperMismatch:
+    return PaperMismatch(
         refno=refno,
         predicted=frozenset(predicted.split()),
         missed=frozenset(missed.split()),
@@ -28,11 +28,11 @@ def mismatch(
     )
 
 
-def found(*papers: Mismatch, k: int = 3) -> tuple[Candidate, ...]:
-    return candidates([list(near(paper, k)) for paper in papers])
+def found(*papers: PaperMismatch, k: int = 3) -> tuple[AliasCandidate, ...]:
+    return alias_candidates([list(near_names(paper, k)) for paper in papers])
 
 
-def pairs(made: tuple[Candidate, ...]) -> list[tuple[str, str]]:
+def pairs(made: tuple[AliasCandidate, ...]) -> list[tuple[str, str]]:
     return [(each.pred_name, each.gt_name) for each in made]
 
 
@@ -61,7 +61,9 @@ def test_a_pair_that_values_speak_for_joins_with_the_rank_that_it_has() -> None:
         ("abcz", 1, 1),
         ("zzzz", 3, 2),
     ]
-    assert pairs(review([near(paper, 1)], k=1, top=9)) == [("abcd", "abcz")]
+    assert pairs(review_candidates([near_names(paper, 1)], k=1, top=9)) == [
+        ("abcd", "abcz")
+    ]
 
 
 def test_a_paper_without_wrong_or_without_missed_names_has_no_candidates() -> None:
@@ -69,22 +71,25 @@ def test_a_paper_without_wrong_or_without_missed_names_has_no_candidates() -> No
 
 
 def test_a_right_name_is_looked_at_and_never_drafted_unless_all_are_kept() -> None:
-    papers = [list(near(mismatch("T1 a", "T1 T2"), 3))]
-    reviewed = review(papers, k=3, top=200, canonical={"T1", "T2"})
+    papers = [list(near_names(mismatch("T1 a", "T1 T2"), 3))]
+    reviewed = review_candidates(papers, k=3, top=200, canonical={"T1", "T2"})
     assert ("T1", "T1") in pairs(reviewed)
-    assert draft(reviewed) == {"a": "T1"}
-    assert draft(reviewed, "keep") == {"T1": "T1", "a": "T1"}
+    assert draft_targets(reviewed) == {"a": "T1"}
+    assert draft_targets(reviewed, "keep") == {"T1": "T1", "a": "T1"}
 
 
 def test_the_draft_has_the_first_target_of_the_rows_that_are_looked_at() -> None:
-    papers = [list(near(mismatch("b a", "a1 b1 c1"), 3))]
-    assert draft(review(papers, k=3, top=2)) == {"a": "a1", "b": "b1"}
-    assert list(draft(review(papers, k=3, top=200))) == ["a", "b"]
+    papers = [list(near_names(mismatch("b a", "a1 b1 c1"), 3))]
+    assert draft_targets(review_candidates(papers, k=3, top=2)) == {
+        "a": "a1",
+        "b": "b1",
+    }
+    assert list(draft_targets(review_candidates(papers, k=3, top=200))) == ["a", "b"]
 
 
 def test_examples_are_three_at_most_and_belong_to_the_predicted_name() -> None:
-    stated = {"a": [Example(value=str(n)) for n in range(5)]}
-    (made,) = candidates([near(mismatch("a", "b"), 3)], examples=stated)
+    stated = {"a": [PredictionExample(value=str(n)) for n in range(5)]}
+    (made,) = alias_candidates([near_names(mismatch("a", "b"), 3)], examples=stated)
     assert [example.value for example in made.examples] == ["0", "1", "2"]
 
 
@@ -102,7 +107,9 @@ def test_what_is_found_is_what_sorting_every_pair_finds(
             st.sampled_from(sorted(predicted)), st.sampled_from(sorted(missed))
         )
         hits = data.draw(st.dictionaries(pair, st.integers(0, 2), max_size=4))
-    paper = Mismatch(refno="P1", predicted=predicted, missed=missed, value_hits=hits)
+    paper = PaperMismatch(
+        refno="P1", predicted=predicted, missed=missed, value_hits=hits
+    )
     wanted = []
     for name in sorted(predicted):
         ranked = sorted(missed, key=lambda gt: (-similarity(name, gt), gt))
@@ -113,6 +120,6 @@ def test_what_is_found_is_what_sorting_every_pair_finds(
         ]
     seen = [
         (n.pred_name, n.gt_name, n.rank, n.similarity, n.value_hits)
-        for n in near(paper, k)
+        for n in near_names(paper, k)
     ]
     assert seen == wanted

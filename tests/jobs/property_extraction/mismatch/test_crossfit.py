@@ -8,13 +8,18 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.gathering.gathering import sheet_of
-from jobs.property_extraction.inputs.load import load
+from jobs.property_extraction.aliases.candidates import (
+    PaperMismatch,
+    crossfitted,
+    draft_targets,
+    near_names,
+    review_candidates,
+)
+from jobs.property_extraction.inputs import load
 from jobs.property_extraction.job import job
-from jobs.property_extraction.measuring.results import measured
-from jobs.property_extraction.mismatch.candidates import Mismatch, draft, near, review
-from jobs.property_extraction.mismatch.crossfit import crossfitted
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.predictions import run_predictions
+from jobs.property_extraction.results import measure_run
+from jobs.property_extraction.settings import PropertySettings
 from jobs.testing import MemoryAnswers
 
 NAMES = st.frozensets(st.sampled_from(["a", "ab", "abc", "b", "cb", "T1"]), max_size=5)
@@ -28,7 +33,9 @@ def test_each_paper_has_the_draft_of_the_others(
     papers: dict[str, tuple[frozenset[str], frozenset[str]]], k: int, top: int
 ) -> None:
     found = {
-        refno: list(near(Mismatch(refno=refno, predicted=own[0], missed=own[1]), k))
+        refno: list(
+            near_names(PaperMismatch(refno=refno, predicted=own[0], missed=own[1]), k)
+        )
         for refno, own in papers.items()
     }
     made = defaultdict(dict)
@@ -37,7 +44,7 @@ def test_each_paper_has_the_draft_of_the_others(
         made[entry.refno][entry.pred_name] = entry.gt_name
     for refno in papers:
         others = [found[other] for other in papers if other != refno]
-        assert made[refno] == draft(review(others, k, top, {"T1"}))
+        assert made[refno] == draft_targets(review_candidates(others, k, top, {"T1"}))
 
 
 def test_a_paper_is_scored_with_what_the_other_papers_suggest(tmp_path: Path) -> None:
@@ -56,11 +63,13 @@ def test_a_paper_is_scored_with_what_the_other_papers_suggest(tmp_path: Path) ->
         "P2,Debye temp,200,K\n",
         encoding="utf-8",
     )
-    settings = Settings(truth=truth, unknown_rubric="exact", boot_b=0, crossfit=True)
+    settings = PropertySettings(
+        truth=truth, unknown_rubric="exact", boot_b=0, crossfit=True
+    )
     given = job.importer.read((preds,), settings, model="m", form=None, replicates={})
     dataset = load(settings)
     answers = MemoryAnswers.of_import(given)
-    column = measured(dataset, sheet_of(dataset, answers)).columns["m"]
+    column = measure_run(dataset, run_predictions(dataset, answers)).columns["m"]
     assert [column.metric(path).value for path in ("tp", "fp", "fn")] == [2, 1, 1]
     acted = [(own.pred_name, own.refno) for own in column.first.aliases.accepted]
     assert acted == [

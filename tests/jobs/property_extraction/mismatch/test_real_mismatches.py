@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.aliases.alias_set import AliasEntry, AliasSet
-from jobs.property_extraction.gathering.gathering import sheet_of
-from jobs.property_extraction.inputs.load import load
+from jobs.property_extraction.aliases.candidates import draft_targets, similarity
+from jobs.property_extraction.inputs import load
 from jobs.property_extraction.job import job
-from jobs.property_extraction.measuring.results import Column, measured
-from jobs.property_extraction.mismatch.candidates import draft
-from jobs.property_extraction.mismatch.similarity import similarity
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.predictions import run_predictions
+from jobs.property_extraction.results import ScoredModel, measure_run
+from jobs.property_extraction.settings import PropertySettings
 from jobs.testing import MemoryAnswers
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
 
@@ -27,10 +26,10 @@ FREE = "preds_Ru7B3_free_names.csv"
 
 
 @cache
-def scored(folder: Path, name: str) -> Column:
+def scored(folder: Path, name: str) -> ScoredModel:
     """Scored as the method's description has it; free names against their paper."""
     assets = folder / "scoring_assets"
-    settings = Settings(
+    settings = PropertySettings(
         profile="document",
         truth=folder / "gt.csv",
         rubric=assets / "rubric.csv",
@@ -45,7 +44,7 @@ def scored(folder: Path, name: str) -> Column:
     )
     dataset = load(settings)
     answers = MemoryAnswers.of_import(given)
-    results = measured(dataset, sheet_of(dataset, answers))
+    results = measure_run(dataset, run_predictions(dataset, answers))
     return results.columns["m"]
 
 
@@ -54,7 +53,7 @@ def folder(realdata: Path) -> Path:
     return realdata / "sci_llm"
 
 
-def counted(column: Column, *words: str) -> tuple[float | int | None, ...]:
+def counted(column: ScoredModel, *words: str) -> tuple[float | int | None, ...]:
     return tuple(column.metric(f"mismatch.{word}").value for word in words)
 
 
@@ -99,7 +98,7 @@ def test_the_draft_map_with_and_without_the_guard(
     found = column.mismatches
     made = as_set(found.draft.items()).id
     assert (*counted(column, "drafted", "drafted_selves"), made) == whole
-    guard = draft(found.review, "guard")
+    guard = draft_targets(found.review, "guard")
     assert (len(guard), as_set(guard.items()).id) == guarded
 
 

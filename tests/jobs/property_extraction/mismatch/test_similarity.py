@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.mismatch import similarity
-from jobs.property_extraction.mismatch.similarity import (
+from jobs.property_extraction.aliases import candidates
+from jobs.property_extraction.aliases.candidates import (
     blocks,
     contains,
     count_contained,
@@ -44,7 +44,7 @@ def by_definition(a: str, b: str) -> float:
 def test_similarity_is_that_of_the_lower_cased_names_to_the_last_digit(
     a: str, b: str, alike: float
 ) -> None:
-    assert similarity.similarity(a, b) == alike
+    assert candidates.similarity(a, b) == alike
 
 
 @given(NAMES, NAMES)
@@ -52,17 +52,17 @@ def test_blocks_hold_the_similarity_of_every_pair_whatever_their_size(
     rows: list[str], columns: list[str]
 ) -> None:
     whole = np.full((len(rows), len(columns)), np.nan)
-    cells, similarity.CELLS = similarity.CELLS, 7
+    cells, candidates.CELLS = candidates.CELLS, 7
     try:
         for start, block in blocks(rows, columns):
             assert block.dtype == np.float64
             assert len(block) == 1 or block.size <= 7
             whole[start : start + len(block)] = block
     finally:
-        similarity.CELLS = cells
+        candidates.CELLS = cells
     for at, a in enumerate(rows):
         for other, b in enumerate(columns):
-            assert whole[at, other] == similarity.similarity(a, b)
+            assert whole[at, other] == candidates.similarity(a, b)
             assert whole[at, other] == pytest.approx(by_definition(a, b), abs=1e-12)
 
 

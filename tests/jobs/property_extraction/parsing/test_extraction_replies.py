@@ -9,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.answered import Extraction, Found
-from jobs.property_extraction.parsing.extraction import MOST_ROWS, parse_extraction
-from jobs.property_extraction.parsing.units import is_unit
+from jobs.property_extraction.parsing import (
+    MOST_ROWS,
+    ParsedExtraction,
+    ReportedValue,
+    parse_extraction,
+)
+from jobs.property_extraction.values.units import is_unit
 from runner.messages import ParseFailure, Reply
 
 ROW = {"property": "Tc", "value": "2.8", "unit": "K", "quote": "Tc = 2.8 K"}
-FOUND = Found(name="Tc", value="2.8", unit="K", quote="Tc = 2.8 K")
+FOUND = ReportedValue(name="Tc", value="2.8", unit="K", quote="Tc = 2.8 K")
 
 
 def read(text: str, finish: str = "stop", *, keep: bool = False) -> Any:
@@ -23,9 +27,9 @@ def read(text: str, finish: str = "stop", *, keep: bool = False) -> Any:
     return parse_extraction(reply, partial="keep" if keep else "fail")
 
 
-def rows(*entries: dict[str, Any]) -> tuple[Found, ...]:
+def rows(*entries: dict[str, Any]) -> tuple[ReportedValue, ...]:
     read_as = read(json.dumps({"properties": entries}))
-    assert isinstance(read_as, Extraction)
+    assert isinstance(read_as, ParsedExtraction)
     return read_as.rows
 
 
@@ -45,14 +49,14 @@ def rows(*entries: dict[str, Any]) -> tuple[Found, ...]:
 def test_the_object_is_found_in_fences_and_prose_or_a_bare_list_instead(
     text: str,
 ) -> None:
-    assert read(text) == Extraction(rows=(FOUND,))
+    assert read(text) == ParsedExtraction(rows=(FOUND,))
 
 
 @pytest.mark.parametrize(
     "text", ["[]", '{"properties": []}', "Nothing: []", "```\n[]\n```"]
 )
 def test_an_empty_list_is_a_valid_answer(text: str) -> None:
-    assert read(text) == Extraction(rows=())
+    assert read(text) == ParsedExtraction(rows=())
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_reply_cut_short_tells_its_whole_objects_and_gives_them_if_asked_to() 
         assert read(text, finish) == ParseFailure(
             reason="truncated", detail="1 whole object"
         )
-        assert read(text, finish, keep=True) == Extraction(
+        assert read(text, finish, keep=True) == ParsedExtraction(
             rows=(FOUND,), is_partial=True
         )
 
@@ -91,7 +95,7 @@ def test_a_whole_object_that_the_limit_ends_is_not_cut_and_one_before_prose_is()
     None
 ):
     text = json.dumps({"properties": [ROW]})
-    assert read(text, "length") == Extraction(rows=(FOUND,))
+    assert read(text, "length") == ParsedExtraction(rows=(FOUND,))
     assert read(f"{text} and then there is", "length").reason == "truncated"
 
 
@@ -102,9 +106,9 @@ def test_numbers_keep_their_digits_and_true_is_a_word() -> None:
     )
     assert read(text).reason == "no_properties"
     assert read(text.replace("00.5", "true")).rows == (
-        Found(name="a", value="2.80"),
-        Found(name="b", value="1e-5"),
-        Found(name="c", value="true"),
+        ReportedValue(name="a", value="2.80"),
+        ReportedValue(name="b", value="1e-5"),
+        ReportedValue(name="c", value="true"),
     )
 
 
@@ -117,7 +121,9 @@ def test_a_list_of_values_is_a_row_each_and_fields_of_a_condition_are_joined() -
             "material": ["A", "B"],
         }
     ) == tuple(
-        Found(name="gap", value=value, condition="T=4 K; B=2.5", material="A; B")
+        ReportedValue(
+            name="gap", value=value, condition="T=4 K; B=2.5", material="A; B"
+        )
         for value in ("1", "2")
     )
 
@@ -135,7 +141,7 @@ def test_entries_without_a_name_or_a_value_are_counted_and_not_kept() -> None:
             ]
         )
     )
-    assert found == Extraction(rows=(FOUND,), dropped=5)
+    assert found == ParsedExtraction(rows=(FOUND,), dropped=5)
 
 
 def test_a_property_that_is_not_listed_has_its_label_for_a_name() -> None:
@@ -175,10 +181,10 @@ def test_a_unit_at_the_end_of_a_value_is_parted_from_it(
     given: str, value: str, unit: str
 ) -> None:
     assert rows({"property": "x", "value": given, "unit": ""}) == (
-        Found(name="x", value=value, unit=unit),
+        ReportedValue(name="x", value=value, unit=unit),
     )
     stated = rows({"property": "x", "value": given, "unit": "T"})
-    assert stated == (Found(name="x", value=given, unit="T"),)
+    assert stated == (ReportedValue(name="x", value=given, unit="T"),)
 
 
 def test_no_more_rows_are_kept_than_two_thousand_and_the_others_are_counted() -> None:
@@ -221,7 +227,7 @@ def test_no_reply_and_no_cut_of_one_ever_raises(
 ) -> None:
     for finish in ("stop", "length", "refusal"):
         read_as = read(text[:end], finish, keep=keep)
-        assert isinstance(read_as, Extraction | ParseFailure)
+        assert isinstance(read_as, ParsedExtraction | ParseFailure)
 
 
 @pytest.mark.parametrize(

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.property_extraction.answered import Extraction, Found, Requoted
-from jobs.property_extraction.grounding.quote import Paper
-from jobs.property_extraction.parsing.rows import (
-    mentions,
-    predictions,
-    ungrounded,
+from jobs.property_extraction.grounding import PaperText
+from jobs.property_extraction.parsing import (
+    ParsedExtraction,
+    ParsedQuotes,
+    ReportedValue,
 )
+from jobs.property_extraction.rows import count_mentions, rows_of_paper, ungrounded
 
-PAPER = Paper("The gap is 1.02 meV.\n\nTc = 2.8 K was found.")
-GAP = Found(name="gap", value="1.02", unit="meV", quote="gap is 1.02 meV")
-TC = Found(name="Tc", value="2.8", unit="K", quote="Tc is 2,800 mK in total")
-MUTE = Found(name="Tc", value="3")
+PAPER = PaperText("The gap is 1.02 meV.\n\nTc = 2.8 K was found.")
+GAP = ReportedValue(name="gap", value="1.02", unit="meV", quote="gap is 1.02 meV")
+TC = ReportedValue(name="Tc", value="2.8", unit="K", quote="Tc is 2,800 mK in total")
+MUTE = ReportedValue(name="Tc", value="3")
 
 
 def test_rows_equal_in_all_fields_are_one_and_those_of_an_overlap_count_once() -> None:
-    first = Extraction(rows=(GAP, TC, GAP))
-    second = Extraction(rows=(GAP, MUTE))
-    assert mentions([first, second]) == {GAP: 2, TC: 1, MUTE: 1}
+    first = ParsedExtraction(rows=(GAP, TC, GAP))
+    second = ParsedExtraction(rows=(GAP, MUTE))
+    assert count_mentions([first, second]) == {GAP: 2, TC: 1, MUTE: 1}
     other = replace(GAP, quote="another")
-    assert mentions([Extraction(rows=(GAP, other))]) == {GAP: 1, other: 1}
+    assert count_mentions([ParsedExtraction(rows=(GAP, other))]) == {GAP: 1, other: 1}
 
 
 def test_rows_are_numbered_over_all_papers() -> None:
-    found = predictions("P", [Extraction(rows=(GAP, TC, GAP))], first=7)
+    found = rows_of_paper("P", [ParsedExtraction(rows=(GAP, TC, GAP))], first=7)
     assert [(row.row, row.name, row.mentions, row.flag) for row in found] == [
         (7, "gap", 2, ""),
         (8, "Tc", 1, ""),
@@ -40,11 +40,11 @@ def test_missing_and_absent_quotes_are_asked_for_again() -> None:
 
 def test_a_second_look_gives_a_quote_or_a_flag_and_drops_nothing() -> None:
     again = replace(TC, value="2.9")
-    found = predictions(
+    found = rows_of_paper(
         "P",
-        [Extraction(rows=(GAP, TC, MUTE, again))],
+        [ParsedExtraction(rows=(GAP, TC, MUTE, again))],
         asked=(TC, MUTE, again),
-        requoted=Requoted(
+        requoted=ParsedQuotes(
             quotes={1: "Tc = 2.8 K", 3: "Tc is invented at 2.9 K here"},
             withdrawn=frozenset({2}),
         ),
@@ -59,11 +59,11 @@ def test_a_second_look_gives_a_quote_or_a_flag_and_drops_nothing() -> None:
 
 
 def test_a_row_that_the_second_reply_passes_over_is_absent() -> None:
-    (row,) = predictions(
+    (row,) = rows_of_paper(
         "P",
-        [Extraction(rows=(MUTE,))],
+        [ParsedExtraction(rows=(MUTE,))],
         asked=(MUTE,),
-        requoted=Requoted(quotes={}),
+        requoted=ParsedQuotes(quotes={}),
         paper=PAPER,
     )
     assert row.flag == "absent"

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.answered import Choice, Requoted, Verdict
-from jobs.property_extraction.parsing.requote import parse_requote
-from jobs.property_extraction.parsing.verdict import letter, parse_choice, parse_verdict
+from jobs.property_extraction.parsing import (
+    ParsedChoice,
+    ParsedQuotes,
+    ParsedVerdict,
+    letter,
+    parse_choice,
+    parse_requote,
+    parse_verdict,
+)
 from runner.messages import ParseFailure, Reply
 
 TARGETS = ("Tc onset", "Tc zero", "B")
@@ -27,14 +33,16 @@ TARGETS = ("Tc onset", "Tc zero", "B")
     ],
 )
 def test_a_verdict_is_a_truth_value_or_its_word(text: str, is_match: bool) -> None:
-    assert parse_verdict(Reply(text=text)) == Verdict(is_match=is_match, reason="same")
+    assert parse_verdict(Reply(text=text)) == ParsedVerdict(
+        is_match=is_match, reason="same"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "is_match"), [("Yes, they are.", True), ("**False**", False)]
 )
 def test_a_word_alone_is_a_verdict_too(text: str, is_match: bool) -> None:
-    assert parse_verdict(Reply(text=text)) == Verdict(is_match=is_match)
+    assert parse_verdict(Reply(text=text)) == ParsedVerdict(is_match=is_match)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +82,9 @@ def test_a_reply_that_says_both_or_nothing_is_a_failure_and_never_a_no(
     ],
 )
 def test_a_choice_is_a_letter_a_name_or_none(text: str, target: int | None) -> None:
-    assert parse_choice(Reply(text=text), TARGETS) == Choice(target=target, reason="r")
+    assert parse_choice(Reply(text=text), TARGETS) == ParsedChoice(
+        target=target, reason="r"
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +124,7 @@ def test_rows_get_quotes_or_are_withdrawn_and_the_first_entry_counts() -> None:
             ]
         }
     )
-    found = Requoted(quotes={1: "at 3 K"}, withdrawn=frozenset({2}))
+    found = ParsedQuotes(quotes={1: "at 3 K"}, withdrawn=frozenset({2}))
     assert parse_requote(Reply(text=text)) == found
     assert parse_requote(Reply(text=text[9:-1].replace(', "text"', ""))) == found
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.property_extraction.dataset import Dataset
-from jobs.property_extraction.scoring import score
-from jobs.property_extraction.settings import PROFILES, Settings
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.score import score
+from jobs.property_extraction.settings import PROFILES, PropertySettings
 from runner.scorecard import Scorecard, StreamedRow
 from tests.jobs.property_extraction.scored_rows import RUBRIC, STATED, TRUTH, RowAnswers
 
@@ -52,7 +52,9 @@ OTHER_RULES = {
 
 def card(**settings: object) -> Scorecard:
     given = {"pymatgen": "leave_out", "boot_b": 20} | settings
-    dataset = Dataset(settings=Settings(**given), truth=TRUTH, rubric=RUBRIC)
+    dataset = PropertyDataset(
+        settings=PropertySettings(**given), truth=TRUTH, rubric=RUBRIC
+    )
     return score(dataset, RowAnswers(STATED))
 
 
@@ -71,7 +73,9 @@ def test_every_caption_says_what_is_in_no_count() -> None:
 
 
 def test_several_models_have_a_folder_each_and_one_comparison() -> None:
-    dataset = Dataset(settings=Settings(boot_b=20), truth=TRUTH, rubric=RUBRIC)
+    dataset = PropertyDataset(
+        settings=PropertySettings(boot_b=20), truth=TRUTH, rubric=RUBRIC
+    )
     two = replace(RowAnswers(STATED), models=("m1", "to/../you"))
     names = {table.name for table in score(dataset, two).tables}
     assert {"m1/score_pr_rows", "comparison", "gt_dump"} <= names

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobs.property_extraction.scoring.verdicts import Verdicts
+from jobs.property_extraction.score import PaperVerdicts
 from runner.job import Answer, Task
 from runner.messages import Reply
 from runner.scorecard import Verdict
@@ -38,7 +38,7 @@ def asked(stage: str, key: str, text: str | None) -> Answer:
 
 
 def verdict(answer: Answer) -> Verdict | None:
-    found = [*Verdicts(results=scored(STATED), answers=Asked((answer,)))]
+    found = [*PaperVerdicts(results=scored(STATED), answers=Asked((answer,)))]
     return found[0] if found else None
 
 
@@ -47,7 +47,7 @@ def test_each_paper_has_its_counts_and_is_right_if_nothing_is_missed_or_made_up(
 ):
     rows = (stated("P1", "Tc", "10", "K"), stated("P1", "Hc2", "20", "kOe"), STATED[3])
     results = scored(rows, aliases=ALIAS)
-    first, second = Verdicts(results=results, answers=RowAnswers(rows))
+    first, second = PaperVerdicts(results=results, answers=RowAnswers(rows))
     assert (first.key, first.value, first.expected) == ("P1", "2 rows", "3 rows")
     assert (first.correct, first.rule) == (True, "TP 2 FP 0 FN 0")
     assert (second.correct, second.rule) == (False, "TP 0 FP 1 FN 2")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.property_extraction.aliases.alias_set import SOURCES
-from jobs.property_extraction.measuring.limits import findings
-from jobs.property_extraction.measuring.results import Results
-from jobs.property_extraction.summary.terminal import run_text
+from jobs.property_extraction.caveats import findings
+from jobs.property_extraction.results import PropertyResults
+from jobs.property_extraction.summary import run_text
 from jobs.text import WIDTH, display_width
 from tests.jobs.property_extraction.scored_rows import ALIAS, STATED, scored, stated
 
 
-def lines(results: Results) -> list[str]:
+def lines(results: PropertyResults) -> list[str]:
     return run_text(results, tuple(findings(results))).splitlines()
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.settings import Settings
+from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import ComparisonKind
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,12 @@ def comparer(
     space_groups: dict[str, int] | None = None,
     **settings: Any,
 ) -> Comparer:
-    return Comparer(Settings(**settings), clusters=clusters, space_groups=space_groups)
+    return Comparer(
+        PropertySettings(**settings), clusters=clusters, space_groups=space_groups
+    )
 
 
-def matches(kind: Kind, prediction: str, truth: str, **settings: Any) -> bool:
+def matches(kind: ComparisonKind, prediction: str, truth: str, **settings: Any) -> bool:
     """Whether two values without unit match, as explained and as matched."""
     by = comparer(**settings)
     one, other = Value(prediction), Value(truth)
@@ -36,7 +38,10 @@ def matches(kind: Kind, prediction: str, truth: str, **settings: Any) -> bool:
 
 
 def pairs(
-    by: Comparer, kind: Kind, predictions: Iterable[Value], truths: Iterable[Value]
+    by: Comparer,
+    kind: ComparisonKind,
+    predictions: Iterable[Value],
+    truths: Iterable[Value],
 ) -> list[tuple[int, int]]:
     edges = by.edges(kind, "property", tuple(predictions), tuple(truths))
     return [(edge.prediction, edge.truth) for edge in edges]

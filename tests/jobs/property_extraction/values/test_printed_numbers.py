@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jobs.property_extraction.settings import Numbers
-from jobs.property_extraction.values.number import Number, read_number
+from jobs.property_extraction.values.numbers import Number, read_number
 
 RULES: tuple[Numbers, ...] = ("scientific", "strict")
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.values.comparison import Compared
+from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
 from tests.jobs.property_extraction.values.stated_values import (
     Value,
     comparer,
@@ -37,12 +36,12 @@ from tests.jobs.property_extraction.values.stated_values import (
 def test_the_border_is_inclusive_in_decimals(
     prediction: str, truth: str, match: bool
 ) -> None:
-    assert matches(Kind.SI, prediction, truth) is match
+    assert matches(ComparisonKind.SI, prediction, truth) is match
 
 
 def test_strict_numbers_have_the_border_of_binary_rounding() -> None:
-    assert not matches(Kind.SI, "0.999", "1", numbers="strict")
-    assert matches(Kind.SI, "0.9991", "1", numbers="strict")
+    assert not matches(ComparisonKind.SI, "0.999", "1", numbers="strict")
+    assert matches(ComparisonKind.SI, "0.9991", "1", numbers="strict")
 
 
 @pytest.mark.parametrize(
@@ -69,25 +68,29 @@ def test_units_are_converted_before_numbers_are_compared(
     prediction: Value, truth: Value, compared: tuple[str, str]
 ) -> None:
     by = comparer()
-    found = by.compare(Kind.SI, "Tc", prediction, truth)
+    found = by.compare(ComparisonKind.SI, "Tc", prediction, truth)
     assert (found.reason, found.unit_status) == compared
     assert found.match == (found.reason == "equal")
-    assert bool(pairs(by, Kind.SI, [prediction], [truth])) == found.match
+    assert bool(pairs(by, ComparisonKind.SI, [prediction], [truth])) == found.match
 
 
 def test_ignored_units_leave_numbers_as_they_are() -> None:
     by = comparer(units="ignore")
     one, other = Value("5", "K"), Value("5.001", "T")
-    found = by.compare(Kind.SI, "Tc", one, other)
-    assert found == Compared(reason="equal", number_status="value", error=found.error)
+    found = by.compare(ComparisonKind.SI, "Tc", one, other)
+    assert found == ValueComparison(
+        reason="equal", number_status="value", error=found.error
+    )
     assert found.error == pytest.approx(0.001 / 5.001)
-    assert pairs(by, Kind.SI, [one], [other]) == [(0, 0)]
+    assert pairs(by, ComparisonKind.SI, [one], [other]) == [(0, 0)]
 
 
 def test_the_error_is_relative_to_the_truth() -> None:
     by = comparer()
     errors = [
-        by.compare(Kind.SI, "Tc", Value(value, "kOe"), Value(truth, "T")).error
+        by.compare(
+            ComparisonKind.SI, "Tc", Value(value, "kOe"), Value(truth, "T")
+        ).error
         for value, truth in (("11", "1"), ("0", "0"), ("1", "0"), ("-10", "-2"))
     ]
     assert errors == [pytest.approx(0.1), 0.0, None, 0.5]
@@ -95,8 +98,8 @@ def test_the_error_is_relative_to_the_truth() -> None:
 
 def test_a_value_too_large_for_the_truths_unit_matches_nothing() -> None:
     by, huge = comparer(), Value("1e308", "GPa")
-    assert not by.compare(Kind.SI, "p", huge, Value("1", "Pa")).match
-    assert not pairs(by, Kind.SI, [huge], [Value("1", "Pa")])
+    assert not by.compare(ComparisonKind.SI, "p", huge, Value("1", "Pa")).match
+    assert not pairs(by, ComparisonKind.SI, [huge], [Value("1", "Pa")])
 
 
 values = st.builds(
@@ -120,11 +123,11 @@ def test_edges_are_the_pairs_that_compare_as_equal(
 ) -> None:
     by = comparer(units=units, numbers=numbers)
     asked = {
-        (i, j): by.compare(Kind.SI, "Tc", one, other)
+        (i, j): by.compare(ComparisonKind.SI, "Tc", one, other)
         for i, one in enumerate(predictions)
         for j, other in enumerate(truths)
     }
-    edges = list(by.edges(Kind.SI, "Tc", predictions, truths))
+    edges = list(by.edges(ComparisonKind.SI, "Tc", predictions, truths))
     assert [(edge.prediction, edge.truth) for edge in edges] == [
         place for place, found in asked.items() if found.match
     ]
@@ -141,7 +144,7 @@ def test_value_hits_are_the_equal_values_whose_units_were_checked(
         (i, j)
         for i, one in enumerate(predictions)
         for j, other in enumerate(truths)
-        for found in (by.compare(Kind.SI, "Tc", one, other),)
+        for found in (by.compare(ComparisonKind.SI, "Tc", one, other),)
         if found.match and found.unit_status in {"same", "converted"}
     ]
     # whatever is asked of a score
@@ -171,12 +174,12 @@ def test_a_value_told_in_another_unit_matches_itself_both_ways(
     one, told = Value(str(number), base), Value(f"{number}e{power}", other)
     by = comparer()
     for prediction, truth in ((one, told), (told, one)):
-        found = by.compare(Kind.SI, "Tc", prediction, truth)
+        found = by.compare(ComparisonKind.SI, "Tc", prediction, truth)
         assert (found.match, found.unit_status) == (True, "converted")
 
 
 def test_large_groups_meet_without_a_matrix() -> None:
     predictions = [Value(f"{1.0021**i:.12g}", "mK") for i in range(10000)]
     truths = [Value(f"{1.0021**i / 1000:.12g}", "K") for i in reversed(range(10000))]
-    found = pairs(comparer(), Kind.SI, predictions, truths)
+    found = pairs(comparer(), ComparisonKind.SI, predictions, truths)
     assert found == [(i, 9999 - i) for i in range(10000)]

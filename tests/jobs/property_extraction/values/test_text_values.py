@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.values.abstention import is_abstention
+from jobs.property_extraction.values.categories import SYMBOLS, SpaceGroupReader
 from jobs.property_extraction.values.comparer import Comparer
-from jobs.property_extraction.values.space_group import SpaceGroups
-from jobs.property_extraction.values.space_group_symbols import SYMBOLS
+from jobs.property_extraction.values.comparison import ComparisonKind
+from jobs.property_extraction.values.numbers import is_abstention
 from tests.jobs.property_extraction.values.stated_values import (
     Value,
     comparer,
@@ -55,7 +54,7 @@ def test_categories_match_by_the_rule_that_was_set(
         rule
         for rule in ("equal", "tokens", "substring")
         if matches(
-            Kind.CATEGORICAL,
+            ComparisonKind.CATEGORICAL,
             prediction,
             truth,
             categorical=rule,
@@ -68,7 +67,7 @@ def test_categories_match_by_the_rule_that_was_set(
 
 def test_keys_that_fold_together_with_two_categories_stand_for_none() -> None:
     def match(prediction: str, truth: str) -> bool:
-        return matches(Kind.CATEGORICAL, prediction, truth, clusters=CLUSTERS)
+        return matches(ComparisonKind.CATEGORICAL, prediction, truth, clusters=CLUSTERS)
 
     assert match("LAD", "ladder")
     assert match("lad", "boy")
@@ -80,8 +79,8 @@ def test_keys_that_fold_together_with_two_categories_stand_for_none() -> None:
 def test_clusters_are_those_of_the_property() -> None:
     by = comparer(clusters=CLUSTERS)
     pair = Value("specific heat"), Value("SP-heat")
-    assert by.compare(Kind.CATEGORICAL, "property", *pair).match
-    assert not by.compare(Kind.CATEGORICAL, "shape", *pair).match
+    assert by.compare(ComparisonKind.CATEGORICAL, "property", *pair).match
+    assert not by.compare(ComparisonKind.CATEGORICAL, "shape", *pair).match
 
 
 SYMBOLS_AS_PRINTED = [
@@ -114,22 +113,22 @@ SYMBOLS_AS_PRINTED = [
 def test_a_space_group_is_known_however_its_symbol_is_printed(
     text: str, number: int | None
 ) -> None:
-    assert SpaceGroups().number(text) == number
+    assert SpaceGroupReader().number(text) == number
 
 
 def test_symbols_match_by_their_number_and_unknown_ones_never() -> None:
-    assert matches(Kind.SPACE_GROUP, "P6₃mc", "186")
-    assert not matches(Kind.SPACE_GROUP, "R3m", "R3̅m")
-    assert not matches(Kind.SPACE_GROUP, "hexagonal", "hexagonal")
+    assert matches(ComparisonKind.SPACE_GROUP, "P6₃mc", "186")
+    assert not matches(ComparisonKind.SPACE_GROUP, "R3m", "R3̅m")
+    assert not matches(ComparisonKind.SPACE_GROUP, "hexagonal", "hexagonal")
 
 
 def test_the_short_symbols_are_of_230_groups_in_order() -> None:
-    groups = SpaceGroups()
+    groups = SpaceGroupReader()
     assert [groups.number(symbol) for symbol in SYMBOLS] == list(range(1, 231))
 
 
 def test_given_symbols_are_those_that_count() -> None:
-    groups = SpaceGroups({"P 63 m c": 186, "Mine": 7})
+    groups = SpaceGroupReader({"P 63 m c": 186, "Mine": 7})
     assert [groups.number(text) for text in ("P6₃mc", "mine", "R-3m", "166")] == [
         186,
         7,
@@ -159,18 +158,22 @@ def test_given_symbols_are_those_that_count() -> None:
 def test_compositions_match_whatever_the_order_of_elements(
     prediction: str, truth: str, match: bool
 ) -> None:
-    assert matches(Kind.PYMATGEN, prediction, truth, pymatgen="on") is match
+    assert matches(ComparisonKind.PYMATGEN, prediction, truth, pymatgen="on") is match
 
 
 def test_a_text_too_long_for_a_formula_is_compared_as_text() -> None:
-    assert matches(Kind.PYMATGEN, "FeO1.0001" * 100, "FeO" * 100, pymatgen="on")
-    assert not matches(Kind.PYMATGEN, "FeO1.0001" * 200, "FeO" * 200, pymatgen="on")
+    assert matches(
+        ComparisonKind.PYMATGEN, "FeO1.0001" * 100, "FeO" * 100, pymatgen="on"
+    )
+    assert not matches(
+        ComparisonKind.PYMATGEN, "FeO1.0001" * 200, "FeO" * 200, pymatgen="on"
+    )
 
 
 def test_unparsed_compositions_can_be_no_match() -> None:
     for text, match in (("Mo, C", False), ("Mo2C", True)):
         found = matches(
-            Kind.PYMATGEN,
+            ComparisonKind.PYMATGEN,
             text,
             text,
             pymatgen="on",
@@ -186,7 +189,7 @@ def test_unparsed_compositions_can_be_no_match() -> None:
 def test_exact_values_are_trimmed_and_keep_their_case(
     prediction: str, truth: str, match: bool
 ) -> None:
-    assert matches(Kind.EXACT, prediction, truth) is match
+    assert matches(ComparisonKind.EXACT, prediction, truth) is match
 
 
 @pytest.mark.parametrize(
@@ -216,15 +219,20 @@ def test_other_words_are_values(text: str) -> None:
     assert is_abstention(text) == (text == "Na")
 
 
-def every_rule() -> list[tuple[Comparer, Kind]]:
+def every_rule() -> list[tuple[Comparer, ComparisonKind]]:
     by = comparer(clusters=CLUSTERS, pymatgen="on")
     others = [
         comparer(clusters=CLUSTERS, categorical=rule) for rule in ("equal", "substring")
     ]
-    kinds = (Kind.CATEGORICAL, Kind.SPACE_GROUP, Kind.PYMATGEN, Kind.EXACT)
+    kinds = (
+        ComparisonKind.CATEGORICAL,
+        ComparisonKind.SPACE_GROUP,
+        ComparisonKind.PYMATGEN,
+        ComparisonKind.EXACT,
+    )
     return [
         *((by, kind) for kind in kinds),
-        *((other, Kind.CATEGORICAL) for other in others),
+        *((other, ComparisonKind.CATEGORICAL) for other in others),
     ]
 
 

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.property_extraction.values.dialect import BLANK, NAMES
-from jobs.property_extraction.values.disagreement import Disagreement, disagreements
-from jobs.property_extraction.values.unit import Unit, convert
-from jobs.property_extraction.values.unit_grammar import MOST_FACTORS
-from jobs.property_extraction.values.unit_reader import UnitReader
-from jobs.property_extraction.values.unit_row import UnitRow
+from jobs.property_extraction.values.unit_reader import (
+    UnitDisagreement,
+    UnitReader,
+    UnitTableRow,
+    unit_disagreements,
+)
+from jobs.property_extraction.values.units import (
+    BLANK,
+    DIALECT_UNITS,
+    MOST_FACTORS,
+    PhysicalUnit,
+    convert,
+)
 
 READER = UnitReader()
 
@@ -136,9 +143,9 @@ def test_a_blank_on_either_side_is_a_missing_unit(text: str) -> None:
 def test_letters_of_materials_are_no_ampere_and_no_boltzmann_constant() -> None:
     units = {name: READER.read(name).unit for name in ("A", "k", "cm-2", "m.ohm.cm")}
     assert units == {
-        "A": Unit(Fraction(1, 10**10), (("[length]", Fraction(1)),)),
-        "k": Unit(Fraction(1), (("[temperature]", Fraction(1)),)),
-        "cm-2": Unit(Fraction(10**4), (("[length]", Fraction(-2)),)),
+        "A": PhysicalUnit(Fraction(1, 10**10), (("[length]", Fraction(1)),)),
+        "k": PhysicalUnit(Fraction(1), (("[temperature]", Fraction(1)),)),
+        "cm-2": PhysicalUnit(Fraction(10**4), (("[length]", Fraction(-2)),)),
         "m.ohm.cm": READER.read("mohmcm").unit,
     }
 
@@ -151,7 +158,7 @@ def test_any_cell_is_read_without_fail_and_converts_to_itself(text: str) -> None
 
 
 simple_units = st.lists(
-    st.tuples(st.sampled_from(sorted(NAMES)), st.integers(-3, 3)),
+    st.tuples(st.sampled_from(sorted(DIALECT_UNITS)), st.integers(-3, 3)),
     min_size=1,
     max_size=4,
 ).map(lambda factors: " ".join(f"{name}^{power}" for name, power in factors))
@@ -166,20 +173,20 @@ def test_there_and_back_again_is_the_same_number(one: str, other: str) -> None:
 
 
 TABLE = (
-    UnitRow(name="meV", si="J", factor=1.6e-22, source_row=2),
-    UnitRow(name="eV", si="J", factor=1.602e-19, source_row=3),
-    UnitRow(name="m.ohm.cm", si="ohm.m", factor=0.01, source_row=4),
-    UnitRow(name="mW/cm.K", si="W/m.K", factor=10.0, source_row=5),
-    UnitRow(name="GPa", si="Pa", factor=1e9, source_row=6),
-    UnitRow(name="cm-1", si="J", factor=1.99e-23, source_row=7),
-    UnitRow(name="emu/mol-Ce", si="emu/mol", factor=1.0, source_row=8),
-    UnitRow(name="memu/mol", si="emu/mol", factor=0.001, source_row=9),
-    UnitRow(name="mic.ohm.m", si="ohm.m", factor=1e-6, source_row=10),
+    UnitTableRow(name="meV", si="J", factor=1.6e-22, source_row=2),
+    UnitTableRow(name="eV", si="J", factor=1.602e-19, source_row=3),
+    UnitTableRow(name="m.ohm.cm", si="ohm.m", factor=0.01, source_row=4),
+    UnitTableRow(name="mW/cm.K", si="W/m.K", factor=10.0, source_row=5),
+    UnitTableRow(name="GPa", si="Pa", factor=1e9, source_row=6),
+    UnitTableRow(name="cm-1", si="J", factor=1.99e-23, source_row=7),
+    UnitTableRow(name="emu/mol-Ce", si="emu/mol", factor=1.0, source_row=8),
+    UnitTableRow(name="memu/mol", si="emu/mol", factor=0.001, source_row=9),
+    UnitTableRow(name="mic.ohm.m", si="ohm.m", factor=1e-6, source_row=10),
 )
 
 
 def test_a_table_is_held_against_what_is_known_of_its_units() -> None:
-    found = {each.row.name: each.factor for each in disagreements(TABLE)}
+    found = {each.row.name: each.factor for each in unit_disagreements(TABLE)}
     assert found == {
         "meV": 1.602176634e-22,
         "m.ohm.cm": 1e-5,
@@ -189,7 +196,7 @@ def test_a_table_is_held_against_what_is_known_of_its_units() -> None:
 
 
 def test_a_disagreement_names_its_row() -> None:
-    assert next(disagreements(TABLE)) == Disagreement(
+    assert next(unit_disagreements(TABLE)) == UnitDisagreement(
         row=TABLE[0], factor=1.602176634e-22
     )
 

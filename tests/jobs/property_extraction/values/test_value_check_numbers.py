@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.inputs.tables import read_unit_table
-from jobs.property_extraction.rubric import Kind
-from jobs.property_extraction.values.disagreement import disagreements
+from jobs.property_extraction.curated_files import read_unit_table
+from jobs.property_extraction.values.comparison import ComparisonKind
+from jobs.property_extraction.values.unit_reader import unit_disagreements
 from tests.jobs.property_extraction.values.stated_values import Value, comparer
 
 pytestmark = pytest.mark.realdata
@@ -31,7 +31,9 @@ def cells(path: Path) -> list[dict[str, str]]:
 def quantities(files: Path) -> set[str]:
     """Names of properties whose values are numbers with a unit."""
     rubric = cells(files / "scoring_assets" / "rubric.csv")
-    return {row["property_name"] for row in rubric if row["rubric"] == Kind.SI}
+    return {
+        row["property_name"] for row in rubric if row["rubric"] == ComparisonKind.SI
+    }
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_names_meet_by_their_values_alone(files: Path) -> None:
 
 def test_factors_of_a_table_in_circulation_disagree(files: Path) -> None:
     table = read_unit_table(files / "scoring_assets" / "si_conversion_factors.csv")
-    found = {each.row.name: each.factor for each in disagreements(table)}
+    found = {each.row.name: each.factor for each in unit_disagreements(table)}
     assert len(table) == 162
     assert {name: factor for name, factor in found.items() if factor is not None} == {
         "meV": 1.602176634e-22,

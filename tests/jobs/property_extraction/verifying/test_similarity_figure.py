@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from jobs.property_extraction.aliases.verdicts import Verdict, majority
-from jobs.property_extraction.inputs.candidates import Pair
-from jobs.property_extraction.verifying.figures import Gallery
-from jobs.property_extraction.verifying.verification import Verification
+from jobs.property_extraction.name_pairs import NamePair, NameVerdict, majority
+from jobs.property_extraction.score_verification import VerificationFigures
+from jobs.property_extraction.verification import NameVerification
 from runner.scorecard import Stack
 
 
-def verification(*pairs: tuple[float | None, bool | None]) -> Verification:
+def verification(*pairs: tuple[float | None, bool | None]) -> NameVerification:
     names = [f"n{at}" for at, _ in enumerate(pairs)]
-    return Verification(
+    return NameVerification(
         pairs=tuple(
-            Pair(pred_name=name, gt_name="t", avg_sim=similarity)
+            NamePair(pred_name=name, gt_name="t", avg_sim=similarity)
             for name, (similarity, _) in zip(names, pairs, strict=True)
         ),
         equal=frozenset(),
         known=0,
         columns=(),
         rulings=majority(
-            Verdict(pred_name=name, gt_name="t", is_match=said, model="m")
+            NameVerdict(pred_name=name, gt_name="t", is_match=said, model="m")
             for name, (_, said) in zip(names, pairs, strict=True)
         ),
         outcomes=(),
@@ -31,7 +30,7 @@ def verification(*pairs: tuple[float | None, bool | None]) -> Verification:
 
 def test_pairs_stand_in_the_bin_of_their_similarity() -> None:
     pairs = ((0.0, False), (0.99, True), (1.0, True), (0.95, False), (0.5, None))
-    (figure,) = Gallery(verification(*pairs, (None, True)))
+    (figure,) = VerificationFigures(verification(*pairs, (None, True)))
     stacks = {m.label: m.values for m in figure.panels[0].marks if isinstance(m, Stack)}
     assert stacks["match"] == (0,) * 9 + (2,)
     assert stacks["no match"] == (1, *(0,) * 8, 1)
@@ -39,4 +38,4 @@ def test_pairs_stand_in_the_bin_of_their_similarity() -> None:
 
 
 def test_without_similarities_there_is_none() -> None:
-    assert list(Gallery(verification((None, True)))) == []
+    assert list(VerificationFigures(verification((None, True)))) == []

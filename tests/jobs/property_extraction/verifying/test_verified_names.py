@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.property_extraction.inputs.load import SAMPLE
+from jobs.property_extraction.inputs import SAMPLE
 from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
 COLUMNS = ["pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"]

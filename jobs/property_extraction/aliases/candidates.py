@@ -1,0 +1,323 @@
+"""Finds candidates for aliases: which missed name a wrong one may mean.
+
+In each paper the names of rows without a partner on either side are compared: by
+spelling, and by values that agree although the names do not. Values of the truth steer
+the second kind, so a score on the same papers that uses them is in-sample; drafts may
+be made for each paper from the other papers alone.
+
+The similarity is 2 LCS / (length a + length b) of the lower-cased names, LCS being the
+length of their longest common subsequence: `ratio` of python-Levenshtein, and not that
+of difflib. Lower-casing may make a name longer (that of U+0130 has two characters).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Indel
+from rapidfuzz.process import cdist
+
+from jobs.property_extraction.aliases.alias_set import AliasEntry
+from jobs.property_extraction.name_pairs import Names
+from jobs.property_extraction.settings import SameName
+
+SimilarityBlock = NDArray[np.float64]
+
+CELLS = 1 << 20
+"""Similarities held at a time: 8 MB, which a processor's cache takes."""
+
+
+def similarity(a: str, b: str) -> float:
+    """How alike two names are, 0 to 1, whatever their case."""
+    return Indel.normalized_similarity(a.lower(), b.lower())
+
+
+def blocks(
+    rows: Sequence[str], columns: Sequence[str]
+) -> Iterator[tuple[int, SimilarityBlock]]:
+    """The similarities of all rows with all columns, some rows at a time.
+
+    Each block comes with the place of its first row. In float32, rapidfuzz's default,
+    similarities that differ by up to 3e-8 would be ties.
+    """
+    lowered = [name.lower() for name in columns]
+    step = max(1, CELLS // max(1, len(columns)))
+    for start in range(0, len(rows), step):
+        yield (
+            start,
+            cdist(
+                [name.lower() for name in rows[start : start + step]],
+                lowered,
+                scorer=Indel.normalized_similarity,
+                dtype=np.float64,
+            ),
+        )
+
+
+def contains(a: str, b: str) -> bool:
+    """Whether one of two lower-cased names is a part of the other, and none empty."""
+    short, long = sorted((a.lower(), b.lower()), key=len)
+    return bool(short) and short in long
+
+
+def count_contained(rows: Sequence[str], columns: Sequence[str]) -> int:
+    """How many pairs of names are such that one contains the other.
+
+    Of a name within another the whole is common to both, so the similarity says which
+    few pairs are worth looking at.
+    """
+    lengths = np.array([len(name.lower()) for name in columns], np.float64)
+    found = 0
+    for start, block in blocks(rows, columns):
+        own = [len(name.lower()) for name in rows[start : start + len(block)]]
+        tall = np.array(own, np.float64)[:, np.newaxis]
+        least = 2 * np.minimum(tall, lengths) / np.maximum(tall + lengths, 1)
+        for row, column in np.argwhere(block >= least - 1e-9).tolist():
+            found += contains(rows[start + row], columns[column])
+    return found
+
+
+EXAMPLES = 3
+"""Predictions that are shown with a pair."""
+
+TAKEN = -1.0
+"""Below every similarity: a target that was found already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionExample:
+    """What a model stated under a name; never a value of the truth."""
+
+    value: str
+    unit: str = ""
+    condition: str = ""
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperMismatch:
+    """The names of a paper's rows that found no partner."""
+
+    refno: str
+    predicted: frozenset[str]  #: after aliases, where any acted
+    missed: frozenset[str]  #: of the truth
+    value_hits: Mapping[Names, int] = field(default_factory=dict)
+    """Predicted rows whose number is a missing one under another name, by both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearName:
+    """A missed name as a target of a wrong one, in one paper."""
+
+    pred_name: str
+    gt_name: str
+    similarity: float
+    rank: int  #: among the name's targets in the paper, by similarity; from 1
+    value_hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasCandidate:
+    """A pair of names that may mean the same, over all papers."""
+
+    rank: int  #: best place of the target among the name's in a paper, by similarity
+    pred_name: str
+    gt_name: str
+    count: int  #: papers
+    avg_sim: float
+    contained: bool  #: one name is a part of the other
+    value_hits: int
+    canonical: bool  #: pred_name is itself a name of truth or rubric
+    clash: int  #: targets that pred_name has among the candidates
+    examples: tuple[PredictionExample, ...] = ()
+
+
+def near_names(paper: PaperMismatch, k: int) -> Iterator[NearName]:
+    """The *k* most similar targets of each wrong name, and those that values speak for.
+
+    Names ascend, and ties in similarity go to the lower target. Memory is flat: of all
+    pairs only a block is held.
+    """
+    names, targets = sorted(paper.predicted), sorted(paper.missed)
+    if not (names and targets):
+        return
+    place = {target: at for at, target in enumerate(targets)}
+    by_value: defaultdict[str, list[int]] = defaultdict(list)
+    for name, target in (pair for pair, hits in paper.value_hits.items() if hits):
+        by_value[name].append(place[target])
+    for start, block in blocks(names, targets):
+        own = names[start : start + len(block)]
+        found: list[dict[int, tuple[int, float]]] = [
+            {at: (_rank(line, at), float(line[at])) for at in by_value.get(name, ())}
+            for name, line in zip(own, block, strict=True)
+        ]
+        for rank, (best, alike) in enumerate(_nearest(block, k), start=1):
+            for row, (at, value) in enumerate(zip(best, alike, strict=True)):
+                found[row][at] = (rank, value)
+        for name, ranked in zip(own, found, strict=True):
+            for at, (rank, value) in sorted(ranked.items(), key=itemgetter(1)):
+                yield NearName(
+                    pred_name=name,
+                    gt_name=targets[at],
+                    similarity=value,
+                    rank=rank,
+                    value_hits=paper.value_hits.get((name, targets[at]), 0),
+                )
+
+
+def _rank(line: SimilarityBlock, at: int) -> int:
+    """The place of a target among all in a row, ties in their order; from 1."""
+    before = np.count_nonzero(line > line[at])
+    return int(before + np.count_nonzero(line[:at] == line[at]) + 1)
+
+
+def _nearest(block: SimilarityBlock, k: int) -> Iterator[tuple[list[int], list[float]]]:
+    """The best target of each row, then the second best, and so on; uses *block* up.
+
+    The first of equal ones is taken. For the few that are asked for this beats sorting.
+    """
+    rows = np.arange(len(block))
+    for _ in range(min(k, block.shape[1])):
+        best = block.argmax(axis=1)
+        yield best.tolist(), block[rows, best].tolist()
+        block[rows, best] = TAKEN
+
+
+def alias_candidates(
+    papers: Iterable[Iterable[NearName]],
+    canonical: Container[str] = frozenset(),
+    examples: Mapping[str, Sequence[PredictionExample]] = MappingProxyType({}),
+) -> tuple[AliasCandidate, ...]:
+    """The pairs of all papers, by `order`.
+
+    Args:
+        papers: what `near` finds in each.
+        canonical: names of truth and rubric.
+        examples: predictions by the name that they were stated under.
+    """
+    found: defaultdict[Names, list[NearName]] = defaultdict(list)
+    for paper in papers:
+        for each in paper:
+            found[each.pred_name, each.gt_name].append(each)
+    targets = Counter(name for name, _ in found)
+    made = (
+        AliasCandidate(
+            rank=min(each.rank for each in own),
+            pred_name=name,
+            gt_name=target,
+            count=len(own),
+            avg_sim=own[0].similarity,  # names alone make it: it is that of each paper
+            contained=contains(name, target),
+            value_hits=sum(each.value_hits for each in own),
+            canonical=name in canonical,
+            clash=targets[name],
+            examples=tuple(examples.get(name, ())[:EXAMPLES]),
+        )
+        for (name, target), own in found.items()
+    )
+    return tuple(sorted(made, key=candidate_order))
+
+
+def candidate_order(candidate: AliasCandidate) -> tuple[int, float, str, str]:
+    """Most papers first, then most similar, then by name."""
+    return (
+        -candidate.count,
+        -candidate.avg_sim,
+        candidate.pred_name,
+        candidate.gt_name,
+    )
+
+
+def review_candidates(
+    papers: Iterable[Iterable[NearName]],
+    k: int,
+    top: int | None,
+    canonical: Container[str] = frozenset(),
+) -> tuple[AliasCandidate, ...]:
+    """The first *top* of the pairs that spelling alone makes: what is to be looked at.
+
+    Args:
+        papers: what `near` finds in each.
+        k: targets of a name in a paper that spelling makes.
+        top: how many pairs; None: all.
+        canonical: names of truth and rubric.
+    """
+    spelled = ([each for each in paper if each.rank <= k] for paper in papers)
+    return alias_candidates(spelled, canonical)[:top]
+
+
+def draft_targets(
+    reviewed: Iterable[AliasCandidate], same_name: SameName = "guard"
+) -> Mapping[str, str]:
+    """The first target of each name, keys sorted; nobody has checked any of it.
+
+    Args:
+        reviewed: pairs in the order of `review`.
+        same_name: `guard` leaves out names of truth and rubric, which are right as
+            they are; `keep` maps them too, most of them to themselves.
+    """
+    kept = (each for each in reviewed if same_name == "keep" or not each.canonical)
+    return first_targets((each.pred_name, each.gt_name) for each in kept)
+
+
+def first_targets(pairs: Iterable[Names]) -> Mapping[str, str]:
+    """The first target of each name, keys sorted."""
+    first: dict[str, str] = {}
+    for name, target in pairs:
+        first.setdefault(name, target)
+    return {name: first[name] for name in sorted(first)}
+
+
+def crossfitted(
+    papers: Mapping[str, Sequence[NearName]],
+    *,
+    k: int,
+    top: int,
+    canonical: Container[str],
+    same_name: SameName = "guard",
+) -> tuple[AliasEntry, ...]:
+    """Entries that each hold in the one paper that had no part in them.
+
+    Each paper's draft is what `review` and `draft` make of the others. All pairs are
+    counted once; only those of the paper itself are counted and placed anew for it.
+
+    Args:
+        papers: what `near` finds in each, by refno.
+        k: targets of a name in a paper that spelling makes.
+        top: how many pairs a draft is made of.
+        canonical: names of truth and rubric.
+        same_name: whether those keep theirs.
+    """
+    whole = review_candidates(papers.values(), k, None, canonical)
+    known = {(each.pred_name, each.gt_name): each for each in whole}
+    entries: list[AliasEntry] = []
+    for refno in sorted(papers):
+        own = {(n.pred_name, n.gt_name) for n in papers[refno] if n.rank <= k}
+        others = (each for each in whole if (each.pred_name, each.gt_name) not in own)
+        fewer = (
+            replace(known[pair], count=known[pair].count - 1)
+            for pair in own
+            if known[pair].count > 1
+        )
+        reviewed = islice(
+            merge(others, sorted(fewer, key=candidate_order), key=candidate_order), top
+        )
+        entries += (
+            AliasEntry(
+                pred_name=name,
+                gt_name=target,
+                refno=refno,
+                status="accepted",
+                source="draft",
+            )
+            for name, target in draft_targets(reviewed, same_name).items()
+        )
+    return tuple(entries)

@@ -1,0 +1,236 @@
+"""Settles aliases of aliases: chains are cut short, and circles dropped.
+
+First for all papers, then for each paper that has entries of its own, which go before
+the others there. Afterwards one step renames every name for good.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from jobs.property_extraction.aliases.alias_set import SOURCES, AliasEntry, Key
+
+
+def loops(targets: Mapping[str, Collection[str]]) -> tuple[frozenset[str], ...]:
+    """The strongly connected components of two names or more, by their lowest name.
+
+    Args:
+        targets: of each name, what it stands for; of itself does not count.
+    """
+    edges = [(name, target) for name, own in targets.items() for target in own]
+    names = sorted({name for edge in edges for name in edge})
+    place = {name: at for at, name in enumerate(names)}
+    rows = [place[name] for name, _ in edges]
+    columns = [place[target] for _, target in edges]
+    graph = csr_array(
+        (np.ones(len(edges), np.int8), (rows, columns)), shape=(len(names),) * 2
+    )
+    _, labels = connected_components(graph, connection="strong")
+    components: defaultdict[int, list[str]] = defaultdict(list)
+    for name, label in zip(names, labels.tolist(), strict=True):
+        components[label].append(name)
+    return tuple(frozenset(own) for own in components.values() if len(own) > 1)
+
+
+BuildRule: TypeAlias = Literal[
+    "self", "canonical", "clash", "transitive", "cycle", "target", "scope"
+]
+"""The rules, in the order in which they are applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStep:
+    """One change, or one thing to know of, while a set is built."""
+
+    rule: BuildRule
+    entry: AliasEntry  #: as it was before
+    told: str  #: what became of it, and why
+
+    @property
+    def line(self) -> str:
+        """It as a line of a report."""
+        return f"{self.rule}: {self.entry.shown} {self.told}"
+
+
+Acting: TypeAlias = Mapping[str, Sequence[AliasEntry]]
+"""The entries that act in a scope, by the name that they rename."""
+
+Chain: TypeAlias = tuple[AliasEntry, ...]
+"""Entries of which each renames the target of the one before."""
+
+
+def settle_chains(
+    entries: Iterable[AliasEntry],
+) -> tuple[tuple[AliasEntry, ...], list[BuildStep]]:
+    """The entries, so that no accepted one has a target that is renamed in its scope.
+
+    Entries that are undecided or rejected stay as they are; one that was cut short
+    takes the place of what is known of the same pair. Names that are right as they are
+    must not be renamed by any.
+    """
+    known = {entry.key: entry for entry in entries}
+    papers: defaultdict[str | None, list[Key]] = defaultdict(list)
+    for entry in known.values():
+        if entry.acts:
+            papers[entry.refno].append(entry.key)
+    steps = _settle(known, _Scope(refno=None, keys=papers.pop(None, [])))
+    everywhere = _by_name(e for e in known.values() if e.acts and e.refno is None)
+    sources: defaultdict[str, list[str]] = defaultdict(list)
+    for name, own in everywhere.items():
+        for entry in own:
+            sources[entry.gt_name].append(name)
+    for refno in sorted(filter(None, papers)):
+        scope = _Scope(
+            refno=refno, keys=papers[refno], everywhere=everywhere, sources=sources
+        )
+        steps += _settle(known, scope)
+    return tuple(known.values()), steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """Where entries act: in all papers, or in one."""
+
+    refno: str | None
+    keys: Sequence[Key]  #: of its own entries
+    everywhere: Acting = field(default_factory=dict)  #: what acts beside them, settled
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of those, by target: the names that stand for it."""
+
+    def acting(self, known: Mapping[Key, AliasEntry]) -> Acting:
+        """Its own entries, and of the others those that they follow or that follow.
+
+        The rest meets no entry of its own: it is settled already.
+        """
+        own = _by_name(known[key] for key in self.keys if known[key].acts)
+        near = {name for target in own for name in self.sources.get(target, ())}
+        near |= {entry.gt_name for each in own.values() for entry in each}
+        others = {n: self.everywhere[n] for n in near if n in self.everywhere}
+        found = {**others, **own}
+        return {name: found[name] for name in sorted(found)}
+
+
+def _by_name(entries: Iterable[AliasEntry]) -> Acting:
+    found: defaultdict[str, list[AliasEntry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: entry.gt_name):
+        found[entry.pred_name].append(entry)
+    return found
+
+
+def _settle(known: dict[Key, AliasEntry], scope: _Scope) -> list[BuildStep]:
+    steps: list[BuildStep] = []
+    while troubles := list(_troubles(known, scope)):
+        for step in troubles:
+            reason = f"{step.rule}: {step.told}"
+            dropped = replace(step.entry, status="undecided", reason=reason)
+            known[dropped.key] = dropped
+        steps += troubles
+    return [*steps, *_cut_short(known, scope)]
+
+
+def _troubles(known: Mapping[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
+    """The entries of a scope that cannot act: circles, or else what was rejected.
+
+    Without those of a paper the others are sound, so each trouble has one of them.
+    """
+    acting = scope.acting(known)
+    circles = loops({name: [e.gt_name for e in own] for name, own in acting.items()})
+    for circle in circles:
+        names = ", ".join(map(repr, sorted(circle)))
+        for name in sorted(circle):
+            for entry in acting[name]:
+                if entry.gt_name in circle and entry.refno == scope.refno:
+                    told = f"dropped: {names} stand for one another"
+                    yield BuildStep(rule="cycle", entry=entry, told=told)
+    if circles:
+        return
+    blamed: dict[Key, BuildStep] = {}
+    for chain in _chains(acting):
+        if len(chain) > 1 and _is_rejected(known, chain, scope.refno):
+            told = f"undecided: {_shown(chain)}, and the ends were rejected as a pair"
+            entry = next(entry for entry in chain if entry.refno == scope.refno)
+            blamed[entry.key] = BuildStep(rule="transitive", entry=entry, told=told)
+    yield from blamed.values()
+
+
+def _is_rejected(
+    known: Mapping[Key, AliasEntry], chain: Chain, refno: str | None
+) -> bool:
+    ends = chain[0].pred_name, chain[-1].gt_name
+    found = known.get((*ends, refno)) or known.get((*ends, None))
+    return found is not None and found.status == "rejected"
+
+
+def _chains(acting: Acting) -> Iterator[Chain]:
+    for own in acting.values():
+        for entry in own:
+            yield from _chains_of(entry, acting)
+
+
+def _chains_of(entry: AliasEntry, acting: Acting) -> Iterator[Chain]:
+    """From an entry to each name at which it comes to rest, the shortest way."""
+    reached = {entry.gt_name: entry}
+    waiting = deque(reached)
+    while waiting:
+        name = waiting.popleft()
+        onward = acting.get(name, ())
+        if not onward:
+            yield _back(entry, name, reached)
+        for each in onward:
+            if each.gt_name not in reached:
+                reached[each.gt_name] = each
+                waiting.append(each.gt_name)
+
+
+def _back(first: AliasEntry, name: str, reached: Mapping[str, AliasEntry]) -> Chain:
+    chain = [reached[name]]
+    while chain[-1] is not first:
+        chain.append(reached[chain[-1].pred_name])
+    return tuple(reversed(chain))
+
+
+def _cut_short(known: dict[Key, AliasEntry], scope: _Scope) -> Iterator[BuildStep]:
+    """Let every name that acts in a scope stand for where it comes to rest."""
+    acting = scope.acting(known)
+    for own in acting.values():
+        chains = [chain for entry in own for chain in _chains_of(entry, acting)]
+        if all(len(chain) == 1 for chain in chains):
+            continue
+        for entry in own:
+            if entry.refno == scope.refno:
+                del known[entry.key]
+        for chain in sorted(chains, key=len):
+            made = _joined(chain, scope.refno, known)
+            if not (made.key in known and known[made.key].acts):
+                known[made.key] = made
+            if len(chain) > 1:
+                told = f"now {made.shown}: {_shown(chain)}"
+                yield BuildStep(rule="transitive", entry=chain[0], told=told)
+
+
+def _joined(
+    chain: Chain, refno: str | None, known: Mapping[Key, AliasEntry]
+) -> AliasEntry:
+    """The entry that does what a chain does, and is as sure as its weakest part."""
+    first, last = chain[0], chain[-1]
+    if len(chain) == 1:
+        return replace(first, refno=refno)
+    pair = AliasEntry(pred_name=first.pred_name, gt_name=last.gt_name, refno=refno)
+    return replace(
+        known.get(pair.key, pair),
+        status="accepted",
+        source=max((entry.source for entry in chain), key=SOURCES.index),
+        reason=_shown(chain),
+    )
+
+
+def _shown(chain: Chain) -> str:
+    names = (chain[0].pred_name, *(entry.gt_name for entry in chain))
+    return " => ".join(map(repr, names))

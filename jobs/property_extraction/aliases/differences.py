@@ -1,0 +1,165 @@
+"""Books each row that a change of aliases gained or lost on one alias; pure.
+
+A row is booked on its own alias: the one that it has now, else the one that it had. A
+row without one was displaced by another, or freed, and is booked on none. As every row
+that came to be a true positive or ceased to be one is booked once, gains less losses
+are the change of the true positives exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jobs.property_extraction.aliases.alias_set import AliasEntry
+from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
+from runner.scorecard import Booking, Cell, Table
+
+COLUMNS = (
+    *("pred_name", "gt_name", "source", "rows_renamed", "tp_gained", "tp_lost"),
+    "papers",
+)
+
+NOT_RENAMED = "not renamed"
+"""The source that is shown of rows without an alias."""
+
+
+class BookedAlias(NamedTuple):
+    """The entry of an alias set that renamed a row."""
+
+    pred_name: str
+    gt_name: str
+    refno: str | None = None  #: the one paper that it holds in; None: all
+    source: str = ""
+
+
+class BookedRow(NamedTuple):
+    """A prediction, as one scoring has it."""
+
+    row: int  #: its number, the same in every scoring of a run
+    refno: str
+    is_tp: bool
+    alias: BookedAlias | None  #: None: it is matched under the name that it has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bookable:
+    """The predictions of a model, and the aliases that were to act on them."""
+
+    rows: tuple[BookedRow, ...]
+    aliases: tuple[BookedAlias, ...] = ()
+
+
+@dataclass(slots=True)
+class _Account:
+    """What became of the rows of one alias."""
+
+    source: str
+    renamed: int = 0
+    gained: int = 0
+    lost: int = 0
+    papers: set[str] = field(default_factory=set)
+
+
+def booked(before: Bookable, after: Bookable) -> Booking:
+    """What a change of aliases gains and loses, alias by alias.
+
+    Aliases of *after* that gain and lose nothing stand last.
+    """
+    accounts: dict[tuple[str, str, str], _Account] = {}
+
+    def account(alias: BookedAlias | None) -> _Account:
+        if alias is None:
+            return accounts.setdefault(("", "", ""), _Account(NOT_RENAMED))
+        key = (alias.pred_name, alias.gt_name, alias.refno or "")
+        return accounts.setdefault(key, _Account(alias.source))
+
+    for alias in after.aliases:
+        account(alias)
+    old, new = _by_number(before.rows), _by_number(after.rows)
+    for number in dict.fromkeys((*new, *old)):
+        was, now = old.get(number), new.get(number)
+        sides = [side for side in (now, was) if side is not None]
+        if now is not None and now.alias is not None:
+            own = account(now.alias)
+            own.renamed += 1
+            own.papers.add(now.refno)
+        gain = _is_tp(now) - _is_tp(was)
+        if gain:
+            own = account(next((side.alias for side in sides if side.alias), None))
+            own.gained += gain > 0
+            own.lost += gain < 0
+            own.papers.add(sides[0].refno)
+    return Booking(
+        metric="tp",
+        change=sum(each.gained - each.lost for each in accounts.values()),
+        table=Table(
+            name="alias_diff",
+            columns=COLUMNS,
+            rows=tuple(_account_rows(accounts)),
+            caption="alias",
+        ),
+    )
+
+
+def _by_number(rows: Iterable[BookedRow]) -> dict[int, BookedRow]:
+    return {row.row: row for row in rows}
+
+
+def _is_tp(row: BookedRow | None) -> int:
+    return int(row is not None and row.is_tp)
+
+
+def _account_rows(
+    accounts: Mapping[tuple[str, str, str], _Account],
+) -> Iterable[tuple[Cell, ...]]:
+    """The largest gains first, then losses, then aliases without effect."""
+
+    def place(name: tuple[str, str, str]) -> tuple[object, ...]:
+        own = accounts[name]
+        return not (own.gained or own.lost), own.lost - own.gained, name
+
+    for name in sorted(accounts, key=place):
+        own = accounts[name]
+        counts = (own.renamed, own.gained, own.lost, len(own.papers))
+        yield (name[0], name[1], own.source, *counts)
+
+
+SETTINGS = frozenset({"aliases", "accept_drafts", "clash", "name_match"})
+"""What decides which aliases act; a change of anything else is booked on none."""
+
+
+def is_of_aliases(names: Collection[str]) -> bool:
+    """Whether a change of these settings is one of aliases alone."""
+    return bool(names) and SETTINGS.issuperset(names)
+
+
+def booked_on_aliases(
+    names: Collection[str], before: Bookable, after: Bookable
+) -> Booking | None:
+    """The rows that a change of these settings gained or lost; None: of others too."""
+    return booked(before, after) if is_of_aliases(names) else None
+
+
+def bookable(fates: RowOutcomes) -> Bookable:
+    """The rows of one replicate, by their place, each with the alias that it has."""
+    return Bookable(
+        rows=tuple(_booked_rows(fates)),
+        aliases=tuple(map(_alias, fates.dataset.aliases.accepted)),
+    )
+
+
+def _booked_rows(fates: RowOutcomes) -> Iterator[BookedRow]:
+    for place, (prediction, fate) in enumerate(
+        zip(fates.predictions, fates.fates, strict=True)
+    ):
+        partner = fates.partners[place]
+        name = None if partner < 0 else fates.truth[partner].name
+        entry = fates.renamed[place].entry(name)
+        alias = None if entry is None else _alias(entry)
+        yield BookedRow(place, prediction.refno, fate is RowOutcome.TP, alias)
+
+
+def _alias(entry: AliasEntry) -> BookedAlias:
+    return BookedAlias(entry.pred_name, entry.gt_name, entry.refno, entry.source)

@@ -1,0 +1,372 @@
+"""Reads and writes alias files: JSON that keeps everything, CSV for a spreadsheet.
+
+Those that a person gives to a scoring are judged, and never repaired.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from jobs.inputs.files import read_csv, read_json, read_text
+from jobs.inputs.rows import InputFindings, InputRow, kind_of
+from jobs.property_extraction.aliases.alias_set import (
+    FOLDS,
+    SOURCES,
+    STATUSES,
+    AliasEntry,
+    AliasOrigin,
+    AliasSet,
+    Key,
+    Source,
+)
+from jobs.property_extraction.aliases.chains import loops
+from jobs.property_extraction.settings import Clash, NameMatch, SameName
+from runner.errors import DatasetError
+from runner.score.render import as_meant, csv_lines
+
+SCHEMA = "siftlog.aliases/1"
+"""What the JSON of a set says that it is."""
+
+Word = TypeVar("Word", bound=str)
+
+COLUMNS = tuple(field.name for field in fields(AliasEntry))
+
+_NEEDED = ("pred_name", "gt_name", "status")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AliasFile:
+    """An alias set as a file has it; nothing in it was judged or changed."""
+
+    alias_set: AliasSet
+    file: str
+    places: tuple[str, ...]  #: of each entry, such as `row 5`
+
+
+def read_aliases(path: Path) -> AliasFile:
+    """Read any of the three forms.
+
+    Raises:
+        DatasetError: the file is not to be read, or a row is off.
+    """
+    if path.suffix.lower() == ".csv":
+        return _of_csv(path)
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise DatasetError(
+            f"{path.name}: {kind_of(value)} instead of an object (an alias set, or "
+            "names with the names that they stand for, is expected)."
+        )
+    return _of_set(path, value) if "entries" in value else _of_map(path, value)
+
+
+def set_json(alias_set: AliasSet) -> str:
+    """A set with everything that is known of it."""
+    content = {
+        "schema": SCHEMA,
+        "id": alias_set.id,
+        "parent": alias_set.parent,
+        "created_from": asdict(alias_set.created_from),
+        "entries": [asdict(entry) for entry in alias_set.entries],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def set_csv(alias_set: AliasSet) -> str:
+    """The entries of a set, to be decided in a spreadsheet."""
+    rows = (
+        tuple(
+            "|".join(entry.models) if name == "models" else getattr(entry, name)
+            for name in COLUMNS
+        )
+        for entry in alias_set.entries
+    )
+    return csv_lines((COLUMNS, *rows))
+
+
+def _of_csv(path: Path) -> AliasFile:
+    optional = [name for name in COLUMNS if name not in _NEEDED]
+    rows = read_csv(
+        path,
+        _NEEDED,
+        optional,
+        noticed=InputFindings(),
+        unit="row",
+        cure="an alias acts only where somebody wrote that it is accepted",
+    )
+    return _made(path, map(_meant, rows), "human")
+
+
+def _meant(row: InputRow) -> InputRow:
+    cells = {name: cell and as_meant(cell) for name, cell in row.fields.items()}
+    return replace(row, fields=cells)
+
+
+def _of_set(path: Path, value: Mapping[str, Any]) -> AliasFile:
+    schema, entries = value.get("schema"), value["entries"]
+    if schema != SCHEMA:
+        raise DatasetError(
+            f"{path.name}: schema is {schema!r} ({SCHEMA!r} is expected)."
+        )
+    whole = InputRow(file=path.name, line=1, fields=value, unit="object")
+    if not isinstance(entries, list):
+        raise whole.error(f"entries is {kind_of(entries)} (a list is expected)")
+    made = _made(path, _entry_rows(path, entries), "import")
+    found = AliasSet(
+        entries=made.alias_set.entries,
+        parent=whole.optional_text("parent") or None,
+        created_from=_origin(whole),
+    )
+    if value.get("id", found.id) != found.id:
+        raise whole.error(
+            f"id is {value['id']!r}, and that of its entries is {found.id!r}: they "
+            "were changed since (correct the id or take it out)"
+        )
+    return AliasFile(alias_set=found, file=made.file, places=made.places)
+
+
+def _entry_rows(path: Path, entries: Iterable[object]) -> Iterator[InputRow]:
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise DatasetError(
+                f"{path.name} entry {number}: {kind_of(entry)} instead of an object."
+            )
+        yield InputRow(file=path.name, line=number, fields=entry, unit="entry")
+
+
+def _origin(whole: InputRow) -> AliasOrigin:
+    given = whole.fields.get("created_from") or {}
+    if not isinstance(given, dict):
+        raise whole.error(f"created_from is {kind_of(given)} (an object is expected)")
+    row = replace(whole, fields=given)
+    return AliasOrigin(
+        run=row.optional_text("run") or None,
+        scoring=row.integer("scoring") if row.has("scoring") else None,
+        verification_runs=row.texts("verification_runs"),
+    )
+
+
+def _of_map(path: Path, value: Mapping[str, object]) -> AliasFile:
+    for name, target in value.items():
+        if not isinstance(target, str):
+            raise DatasetError(
+                f"{path.name}: {name!r} stands for {kind_of(target)} (a name is "
+                "expected; an alias set would have a key entries)."
+            )
+    # as pairs: of a name that is there twice, an object would keep the last alone
+    pairs = json.loads(read_text(path), object_pairs_hook=tuple)
+    rows = (
+        InputRow(
+            file=path.name,
+            line=number,
+            fields={"pred_name": name, "gt_name": target, "status": "accepted"},
+            unit="pair",
+        )
+        for number, (name, target) in enumerate(pairs, start=1)
+    )
+    return _made(path, rows, "draft")
+
+
+def _made(path: Path, rows: Iterable[InputRow], source: Source) -> AliasFile:
+    entries, places = [], []
+    for row in rows:
+        entries.append(_entry(row, source))
+        places.append(f"{row.unit} {row.line}")
+    return AliasFile(
+        alias_set=AliasSet(entries=tuple(entries)),
+        file=path.name,
+        places=tuple(places),
+    )
+
+
+def _entry(row: InputRow, source: Source) -> AliasEntry:
+    """The entry of a row; *source* holds where it names none."""
+    return AliasEntry(
+        pred_name=_name(row, "pred_name"),
+        gt_name=_name(row, "gt_name"),
+        refno=row.optional_text("refno") or None,
+        status=_word(row, "status", STATUSES, "undecided"),
+        source=_word(row, "source", SOURCES, source),
+        models=row.texts("models"),
+        votes=row.count("votes") if row.has("votes") else 0,
+        reason=row.optional_text("reason"),
+        count=row.count("count") if row.has("count") else 0,
+        avg_sim=row.probability("avg_sim") if row.has("avg_sim") else None,
+    )
+
+
+def _name(row: InputRow, column: str) -> str:
+    """A name without blanks around it, as truth and predictions have it."""
+    name = row.text(column).strip()
+    if not name:
+        raise row.error(f"{column} is blank (fill it in or remove the row)")
+    return name
+
+
+def _word(row: InputRow, name: str, allowed: Sequence[Word], default: Word) -> Word:
+    """One of some words, in any case; the default where the cell is blank."""
+    given = row.optional_text(name).strip().lower()
+    found = next((word for word in allowed if word == given), None)
+    if given and found is None:
+        raise row.error(
+            f"{name} is {given!r} (one of {', '.join(allowed)} is expected)"
+        )
+    return found or default
+
+
+Placed: TypeAlias = tuple[str, AliasEntry]
+"""An entry and where it stands in its file."""
+
+
+def given_aliases(
+    path: Path,
+    *,
+    canonical: Container[str],
+    accept_drafts: bool = False,
+    name_match: NameMatch = "exact",
+    clash: Clash = "best",
+    same_name: SameName = "guard",
+) -> AliasSet:
+    """Read an alias file that is to act on a scoring.
+
+    Args:
+        path: of any of the forms of `file`.
+        canonical: names of truth and rubric.
+        accept_drafts: let entries act that nobody has checked.
+        name_match: what of a name an entry goes by.
+        clash: `set` lets a name stand for several; otherwise that is an error.
+        same_name: `keep` lets names of truth and rubric be renamed.
+
+    Raises:
+        DatasetError: the file is off, or cannot be meant as it stands.
+    """
+    file = read_aliases(path)
+    placed = list(zip(file.places, file.alias_set.entries, strict=True))
+    _refuse_repeats(file, placed)
+    acting = [(place, entry) for place, entry in placed if entry.acts]
+    if not accept_drafts:
+        _refuse_drafts(file, acting)
+    if same_name == "guard":
+        _refuse_canonical(file, acting, canonical)
+    if clash != "set":
+        _refuse_clashes(file, acting, name_match)
+    _refuse_loops(file, acting, canonical, name_match)
+    return file.alias_set
+
+
+def reviewed_aliases(path: Path, *, clash: Clash = "best") -> tuple[AliasEntry, ...]:
+    """Read what people decided, to build a set of.
+
+    Args:
+        path: of any of the forms of `file`.
+        clash: `set` lets a name stand for several; otherwise that is an error.
+
+    Raises:
+        DatasetError: the file is off, or two of its rows contradict one another.
+    """
+    file = read_aliases(path)
+    placed = list(zip(file.places, file.alias_set.entries, strict=True))
+    _refuse_repeats(file, placed)
+    if clash != "set":
+        _refuse_clashes(file, [each for each in placed if each[1].acts], "exact")
+    return file.alias_set.entries
+
+
+def _refuse_repeats(file: AliasFile, placed: list[Placed]) -> None:
+    seen: dict[Key, str] = {}
+    for place, entry in placed:
+        if entry.key in seen:
+            raise DatasetError(
+                f"{file.file}: {seen[entry.key]} and {place} are both about "
+                f"{entry.shown}; keep one of them."
+            )
+        seen[entry.key] = place
+
+
+def _refuse_drafts(file: AliasFile, acting: list[Placed]) -> None:
+    drafts = [(place, entry) for place, entry in acting if entry.is_draft]
+    if drafts:
+        place, entry = drafts[0]
+        raise DatasetError(
+            f"{file.file}: {len(drafts)} of its aliases are drafts that nobody has "
+            f"checked, such as {place}, {entry.shown}; verify them and build a set "
+            "(siftlog prepare property-extraction aliases), or add --accept-drafts."
+        )
+
+
+def _refuse_canonical(
+    file: AliasFile, acting: list[Placed], canonical: Container[str]
+) -> None:
+    for place, entry in acting:
+        if entry.pred_name in canonical and entry.pred_name != entry.gt_name:
+            raise DatasetError(
+                f"{file.file}: {place} renames {entry.pred_name!r}, which is itself a "
+                "name of truth or rubric; remove it, or add --same-name keep to rename "
+                "right names too."
+            )
+
+
+def _refuse_clashes(
+    file: AliasFile, acting: list[Placed], name_match: NameMatch
+) -> None:
+    fold = FOLDS[name_match]
+    seen: dict[tuple[str | None, str], Placed] = {}
+    for place, entry in acting:
+        other, first = seen.setdefault(
+            (entry.refno, fold(entry.pred_name)), (place, entry)
+        )
+        if first.gt_name != entry.gt_name:
+            raise DatasetError(
+                f"{file.file}: {other} and {place} clash: {first.pred_name!r} stands "
+                f"for {first.gt_name!r} and for {entry.gt_name!r}; keep one of them, "
+                "or add --clash set to let it stand for both."
+            )
+
+
+def _refuse_loops(
+    file: AliasFile,
+    acting: list[Placed],
+    canonical: Container[str],
+    name_match: NameMatch,
+) -> None:
+    """No name may come back to itself; one that is right as it is comes to rest."""
+    fold = FOLDS[name_match]
+    loose = [each for each in acting if each[1].pred_name not in canonical]
+    for scope in _scopes(loose, fold):
+        targets = {
+            name: {fold(entry.gt_name) for _, entry in own}
+            for name, own in scope.items()
+        }
+        for loop in loops(targets):
+            rows = [
+                place
+                for name in sorted(loop)
+                for place, entry in scope[name]
+                if fold(entry.gt_name) in loop
+            ]
+            raise DatasetError(
+                f"{file.file}: {' and '.join(rows)} send names in a circle: "
+                f"{', '.join(map(repr, sorted(loop)))} stand for one another; remove "
+                "one of the rows."
+            )
+
+
+def _scopes(
+    acting: list[Placed], fold: Callable[[str], str]
+) -> Iterator[Mapping[str, list[Placed]]]:
+    """What acts by key: in papers that nothing is said of, then in each other one."""
+    everywhere: defaultdict[str, list[Placed]] = defaultdict(list)
+    papers: dict[str, defaultdict[str, list[Placed]]] = {}
+    for place, entry in acting:
+        own = everywhere
+        if entry.refno is not None:
+            own = papers.setdefault(entry.refno, defaultdict(list))
+        own[fold(entry.pred_name)].append((place, entry))
+    yield everywhere
+    for refno in sorted(papers):
+        yield {**everywhere, **papers[refno]}

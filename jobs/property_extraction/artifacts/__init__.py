@@ -1,1 +1,0 @@
-"""Files with the names and columns that users of the job expect."""

@@ -1,1 +1,0 @@
-"""Plans, prompts, schemas and the offline baseline."""

@@ -1,1 +1,0 @@
-"""baseline/lexical: a model that knows the request's words and nothing else."""

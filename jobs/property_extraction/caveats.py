@@ -1,0 +1,347 @@
+"""Findings about a scoring: what its numbers do not show, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from jobs.inputs.column_map import near_words
+from jobs.property_extraction.grounding import GroundingLevel
+from jobs.property_extraction.predictions import PaperState
+from jobs.property_extraction.rates import FEW
+from jobs.property_extraction.results import PropertyResults, ScoredModel
+from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
+from jobs.text import plural
+from runner.scorecard import LIMITS, Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedRows:
+    """Properties that are in no count, and units that nothing can read."""
+
+    properties: int = 0  #: of the rubric that no rule can compare
+    is_chosen: bool = False  #: a setting leaves them out; else pymatgen is absent
+    truth: int = 0  #: rows of such properties
+    all_truth: int = 0
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    """Rows of such properties by model, of the first replicate."""
+    lacks_pint: bool = False  #: and units are to be converted
+
+    @classmethod
+    def of(cls, results: PropertyResults) -> ExcludedRows:
+        """What the scoring goes without."""
+        dataset, comparer = results.dataset, results.comparer
+        rubric = dataset.rubric
+        return cls(
+            properties=sum(
+                comparer.left_out(own.kind) for own in rubric.properties.values()
+            ),
+            is_chosen=dataset.settings.pymatgen == "leave_out",
+            truth=sum(
+                comparer.left_out(rubric.kind(row.name)) for row in dataset.truth
+            ),
+            all_truth=len(dataset.truth),
+            predicted={
+                model: column.first.fates.fates.count(RowOutcome.LEFT_OUT)
+                for model, column in results.columns.items()
+            },
+            lacks_pint=dataset.settings.units == "convert" and not comparer.has_pint,
+        )
+
+    @property
+    def why(self) -> str:
+        """Why compositions are not compared."""
+        return "pymatgen=leave_out" if self.is_chosen else "pymatgen is not installed"
+
+    @property
+    def note(self) -> str:
+        """The end of a caption; empty where nothing is lacking."""
+        return "".join(f" {finding.message}" for finding in self.findings())
+
+    def findings(self) -> Iterator[Finding]:
+        """A sentence on each thing that is lacking."""
+        if self.properties:
+            predicted = sum(self.predicted.values())
+            yield Finding(
+                code="left_out",
+                severity="info" if self.is_chosen else "warn",
+                where=LIMITS,
+                message=f"Left out of all counts: "
+                f"{plural(self.properties, 'property', 'properties')} compared as "
+                f"compositions ({self.why}), with {self.truth:,} of "
+                f"{plural(self.all_truth, 'truth row')} and "
+                f"{plural(predicted, 'predicted row')}.",
+                n=self.truth + predicted,
+            )
+        if self.lacks_pint:
+            yield Finding(
+                code="no_pint",
+                severity="warn",
+                where=LIMITS,
+                message="Units that only pint can read (it is not installed) are "
+                "unknown, and their numbers are compared as they are.",
+            )
+
+
+Severity: TypeAlias = Literal["warn", "info"]
+
+RAISE = "raise --max-output-tokens, or read smaller parts with --max-chars"
+"""What to do about replies that end at the token limit."""
+
+COUNTED: Mapping[str, tuple[Severity, str]] = {
+    "blank": ("info", "Rows have no value and are left out."),
+    "dropped": (
+        "info",
+        "Entries of replies have no property or no value and are left out.",
+    ),
+    "cut": ("info", "Rows lie beyond the most that one reply may have."),
+    "partial": (
+        "warn",
+        f"Replies end at the token limit (truncated): complete rows are kept; {RAISE}.",
+    ),
+    "parted": ("info", "Papers were read in parts (--chunk, --max-chars)."),
+    "repeated": ("info", "Rows repeat a row of an earlier part and are merged."),
+}
+"""What replies and files hold beside rows, by the words of `Predicted.counts`."""
+
+PERFECT = 2
+"""Rows from which a perfect score is reported; one row says nothing."""
+
+
+def findings(results: PropertyResults) -> Iterator[Finding]:
+    """What a reader of the numbers must know, the general first."""
+    yield from ExcludedRows.of(results).findings()
+    yield from _of_papers(results)
+    yield from _of_rubric(results)
+    yield from _of_aliases(results)
+    for column in results.columns.values():
+        yield from _of_model(column)
+
+
+def finding_lines(finding: Finding) -> str:
+    """A finding as a sentence of a text; a limit is about no place."""
+    return finding.message if finding.where == LIMITS else finding.line
+
+
+def _of_papers(results: PropertyResults) -> Iterator[Finding]:
+    m = len(results.papers)
+    if not m:
+        common = results.dataset.settings.paper_set == "common"
+        why = "no paper is in both truth and predictions" if common else "none is read"
+        yield Finding(
+            code="no_papers",
+            severity="warn",
+            where=LIMITS,
+            message=f"No paper is scored: {why}.",
+        )
+    elif m < FEW:
+        rough = (
+            "an interval by paper needs two"
+            if m == 1
+            else "intervals by paper are rough"
+        )
+        yield Finding(
+            code="few_papers",
+            severity="info",
+            where=LIMITS,
+            message=f"Only {plural(m, 'paper')} {'is' if m == 1 else 'are'} scored: "
+            f"{rough}.",
+            n=m,
+        )
+
+
+def _of_rubric(results: PropertyResults) -> Iterator[Finding]:
+    """A rubric that names other properties than the truth does."""
+    rubric = results.dataset.rubric.properties
+    names = {row.name for row in results.dataset.truth}
+    if not rubric or not names or names & rubric.keys():
+        return
+    first = min(names)
+    near = near_words(first, rubric)
+    yield Finding(
+        code="rubric_names_none",
+        severity="warn",
+        where=LIMITS,
+        message="The rubric names none of the properties of the truth, so all values "
+        "are compared as exact texts: do both files name properties alike?",
+        n=len(names),
+        example=f"{first}; nearest in the rubric: {near}" if near else first,
+    )
+
+
+def _of_aliases(results: PropertyResults) -> Iterator[Finding]:
+    """What aliases do to the numbers, where some act."""
+    acting = [column.first.aliases for column in results.columns.values()]
+    entries = {entry for own in acting for entry in own.accepted}
+    if not entries:
+        return
+    drafts = sum(entry.is_draft for entry in entries)
+    if drafts:
+        yield Finding(
+            code="draft_aliases",
+            severity="warn",
+            where=LIMITS,
+            message=f"Of {plural(len(entries), 'alias', 'aliases')} that act "
+            f"{drafts:,} were checked by nobody: encompassment says nothing then.",
+            n=drafts,
+        )
+    if not results.dataset.settings.crossfit:
+        yield Finding(
+            code="in_sample",
+            severity="info",
+            where=LIMITS,
+            message="If the aliases were chosen by the mismatches of these papers, "
+            "whose truth steers the candidates, the score is in-sample: crossfit=true "
+            "scores each paper by drafts from the others.",
+            n=len(entries),
+        )
+    several = sum(
+        len(own.targets) > 1
+        for column in results.columns.values()
+        for own in column.first.fates.renamed
+    )
+    if several:
+        yield Finding(
+            code="target_sets",
+            severity="info",
+            where=LIMITS,
+            message="Target sets act: rows may match any of several names, which is "
+            "more generous than one.",
+            n=several,
+        )
+
+
+def _of_model(column: ScoredModel) -> Iterator[Finding]:
+    fates = column.first.fates
+    yield from _papers_of(column.model, fates)
+    yield from _of_copies(column.model, fates)
+    for word, (severity, message) in COUNTED.items():
+        n = sum(own.fates.predicted.counts.get(word, 0) for own in column.replicates)
+        if n:
+            yield Finding(
+                code=word, severity=severity, where=column.model, message=message, n=n
+            )
+    unsure = [
+        row.refno
+        for row, fate in zip(fates.predictions, fates.fates, strict=True)
+        if fate is RowOutcome.UNGROUNDED
+    ]
+    if unsure:
+        yield Finding(
+            code="ungrounded",
+            severity="warn",
+            where=column.model,
+            message="Rows whose quote stands less well in its paper than "
+            f"min_grounding={fates.dataset.settings.min_grounding} asks are left out.",
+            n=len(unsure),
+            example=unsure[0],
+        )
+    absent = [
+        row.refno
+        for row, own in zip(fates.predictions, column.first.standing, strict=True)
+        if own.quote.level is GroundingLevel.ABSENT
+    ]
+    if absent:
+        yield Finding(
+            code="fabricated_quotes",
+            severity="warn",
+            where=column.model,
+            message="Quotes do not stand in their paper.",
+            n=len(absent),
+            example=absent[0],
+        )
+    flagged = [row.refno for row in fates.predictions if row.flag]
+    if flagged:
+        yield Finding(
+            code="flagged",
+            severity="info",
+            where=column.model,
+            message="Rows were withdrawn, or their quote was not found again, and "
+            "count all the same.",
+            n=len(flagged),
+            example=flagged[0],
+        )
+
+
+def _of_copies(model: str, fates: RowOutcomes) -> Iterator[Finding]:
+    """Predictions that are the truth, row for row: hardly any model is that good."""
+    scored = [fate for fate in fates.fates if fate in {RowOutcome.TP, RowOutcome.FP}]
+    missed = list(fates.truth_fates).count(RowOutcome.FN)
+    if len(scored) < PERFECT or missed or RowOutcome.FP in scored:
+        return
+    verbatim = sum(
+        fates.predictions[place].value == fates.truth[partner].value
+        for place, partner in fates.pairs()
+    )
+    yield Finding(
+        code="all_correct",
+        severity="warn",
+        where=model,
+        message=f"Every row is correct and none is missed; {verbatim:,} of "
+        f"{len(scored):,} values equal the truth letter by letter. Was the column of "
+        "the truth read as the prediction?",
+        n=len(scored),
+    )
+
+
+def _papers_of(model: str, fates: RowOutcomes) -> Iterator[Finding]:
+    """Papers that only one side has, or that no reply can be read of."""
+    curated = fates.dataset.truth_by_paper.keys()
+    stated = {row.refno for row in fates.predictions}
+    in_common = fates.dataset.settings.paper_set == "common"
+    if stated and not stated & curated:
+        yield Finding(
+            code="none_in_common",
+            severity="warn",
+            where=model,
+            message="Truth and predictions have no paper in common: do their refnos "
+            "name papers alike?",
+        )
+    alone = sorted(stated - curated)
+    if alone:
+        what = "is not counted" if in_common else "counts as false positives"
+        yield Finding(
+            code="not_in_truth",
+            severity="warn",
+            where=model,
+            message=f"Papers have no truth; what is predicted of them {what}.",
+            n=len(alone),
+            example=alone[0],
+        )
+    silent = sorted(curated - stated - fates.predicted.outcomes.keys())
+    if silent:
+        what = "is not counted" if in_common else "is missed"
+        yield Finding(
+            code="not_predicted",
+            severity="info",
+            where=model,
+            message=f"Papers have truth but no prediction; their truth {what}.",
+            n=len(silent),
+            example=silent[0],
+        )
+    for state, message in (
+        (
+            PaperState.FAILED,
+            "Papers have no reply that can be read and are in no count.",
+        ),
+        (PaperState.SKIPPED, "Papers were not asked about and are in no count."),
+        (PaperState.OPEN, "Papers are not answered yet and are in no count."),
+    ):
+        found = {
+            refno: own.reason
+            for refno, own in sorted(fates.predicted.outcomes.items())
+            if own.state is state
+        }
+        if found:
+            refno, reason = next(iter(found.items()))
+            is_cut = "truncated" in found.values()
+            advice = f" Truncated replies: --partial keep, and {RAISE}."
+            yield Finding(
+                code=f"papers_{state}",
+                severity="info" if state is PaperState.SKIPPED else "warn",
+                where=model,
+                message=message + advice * is_cut,
+                n=len(found),
+                example=f"{refno} ({reason})" if reason else refno,
+            )

@@ -1,0 +1,86 @@
+"""Holds a run's inputs: papers, curated values, and the rules of their scoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from jobs.property_extraction.aliases.alias_set import AliasSet
+from jobs.property_extraction.curated_files import ClusterTable, SpaceGroupTable
+from jobs.property_extraction.papers import PaperLibrary
+from jobs.property_extraction.prompts import WORDING
+from jobs.property_extraction.rows import TruthRow
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.tasks import NameQuestion
+from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
+from jobs.property_extraction.values.unit_reader import UnitTableRow
+from runner.prompts import PromptBook
+from runner.scorecard import Finding
+from store.events import Input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyDataset:
+    """All inputs of a run that extracts, or of an import."""
+
+    settings: PropertySettings
+    prompts: PromptBook = field(default_factory=WORDING.shipped)
+    papers: PaperLibrary = field(
+        default_factory=PaperLibrary
+    )  #: none where none are named
+    questions: Mapping[str, NameQuestion] = field(default_factory=dict)
+    """By key, in the order of the candidates; none unless names are verified."""
+    truth: tuple[TruthRow, ...] = ()  #: in file order; blank values left out
+    truth_blank: int = 0  #: rows that have no value
+    truth_names: frozenset[str] = frozenset()
+    """Names of the whole truth, where `truth` is that of a sample of papers."""
+    rubric: Rubric = field(default_factory=Rubric)
+    clusters: ClusterTable = field(default_factory=dict)
+    space_groups: SpaceGroupTable | None = None  #: None: the built-in table
+    unit_table: tuple[UnitTableRow, ...] = ()
+    aliases: AliasSet = field(default_factory=AliasSet)
+    rules: tuple[Input, ...] = ()
+    """The files that scoring goes by, with their hashes; papers are none of them."""
+    findings: tuple[Finding, ...] = ()
+    truth_by_paper: Mapping[str, tuple[int, ...]] = field(
+        init=False, repr=False, compare=False
+    )  #: places of truth rows
+
+    @property
+    def canonical(self) -> frozenset[str]:
+        """Names of truth and rubric: right as they are."""
+        return self.truth_names | canonical_names(self.truth, self.rubric)
+
+    @property
+    def listed(self) -> tuple[Property, ...]:
+        """The properties that an extraction's prompt lists, if it lists any.
+
+        Where the truth says which are wanted, they are those of all its papers, in the
+        order of the rubric: which of them one paper has is for the model to find.
+        """
+        described = self.rubric.properties
+        if self.settings.properties != "truth":
+            return tuple(described.values())
+        names = self.truth_names | {row.name for row in self.truth}
+        return (
+            *(own for name, own in described.items() if name in names),
+            *(
+                Property(name=name, kind=ComparisonKind.EXACT)
+                for name in sorted(names - described.keys())
+            ),
+        )
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[int]] = {}
+        for place, row in enumerate(self.truth):
+            found.setdefault(row.refno, []).append(place)
+        object.__setattr__(
+            self,
+            "truth_by_paper",
+            {refno: tuple(found[refno]) for refno in sorted(found)},
+        )
+
+
+def canonical_names(truth: Iterable[TruthRow], rubric: Rubric) -> frozenset[str]:
+    """Names of truth and rubric: right as they are."""
+    return frozenset({*rubric.properties, *(row.name for row in truth)})

@@ -1,0 +1,328 @@
+"""Figures of a scoring: rates, aliases, losses, properties and quotes, by model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from jobs import figures
+from jobs.figures import SIDE_BY_SIDE, build_figures
+from jobs.property_extraction.caveats import ExcludedRows
+from jobs.property_extraction.grounding import GroundingLevel
+from jobs.property_extraction.rates import WORDS, GroupCounts, by_name
+from jobs.property_extraction.results import PropertyResults, ScoredModel
+from jobs.property_extraction.row_outcomes import RowOutcome
+from jobs.text import one_line, plural, shortened
+from runner.scorecard import Axis, Bars, FailedFigure, Figure, Panel, Points, Stack
+
+PlottedModel: TypeAlias = figures.ModelSeries[ScoredModel]
+"""One of the models that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlottedResults:
+    """The models of the figures, and what a caption says of all of them."""
+
+    results: PropertyResults
+    models: tuple[PlottedModel, ...]
+
+    @property
+    def rest(self) -> str:
+        """The end of a caption: what is lacking, and which models are left out."""
+        lacking = ExcludedRows.of(self.results).note
+        return lacking + figures.left_out_note(
+            len(self.models), len(self.results.columns)
+        )
+
+    @property
+    def drawn(self) -> str:
+        """How intervals were made, for a caption."""
+        settings, m = self.results.dataset.settings, len(self.results.papers)
+        return (
+            f"{100 * settings.level:g}% percentile bootstrap by paper "
+            f"({plural(m, 'paper')}, B {settings.boot_b:,})"
+        )
+
+
+def plotted_results(results: PropertyResults) -> PlottedResults:
+    """The models that figures have room for."""
+    return PlottedResults(results=results, models=figures.first_models(results.columns))
+
+
+QUOTES = {
+    "fabricated": (GroundingLevel.ABSENT,),
+    "nearly there": (GroundingLevel.NEAR,),
+    "in the paper": (
+        GroundingLevel.EXACT,
+        GroundingLevel.NORMALISED,
+        GroundingLevel.ELIDED,
+    ),
+    "no quote": (GroundingLevel.NO_QUOTE,),
+}
+"""Levels as the figure has them, the worst at the bottom."""
+
+NAME_CELLS = 36
+"""Of a model's name below a bar: a picture has no more, and cuts off the end."""
+
+
+def rates(shown: PlottedResults) -> Figure | None:
+    """Precision, recall and F1 of all rows, with intervals."""
+    if not shown.results.papers:
+        return None
+    marks = []
+    for model in shown.models:
+        found = [model.column.metric(word) for word in WORDS]
+        marks.append(
+            Bars(
+                values=tuple(own.value for own in found),
+                lo=tuple(own.lo for own in found),
+                hi=tuple(own.hi for own in found),
+                label=model.name,
+                series=model.series,
+            )
+        )
+    return Figure(
+        name="rates",
+        title="Precision, recall and F1",
+        caption=f"All rows together. Bars: {shown.drawn}.{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(names=("precision", "recall", "F1")),
+                y=Axis(lo=0, hi=1),
+                marks=tuple(marks),
+            ),
+        ),
+    )
+
+
+def aliases(shown: PlottedResults) -> Figure | None:
+    """What aliases do to the true positives."""
+    models = [own for own in shown.models if own.column.first.aliases.accepted]
+    if not models:
+        return None
+    sets = dict.fromkeys(own.column.first.aliases.id for own in models)
+    return Figure(
+        name="aliases",
+        title="Values found, by alias set",
+        caption="Matched rows of the first replicate without aliases, and under those "
+        f"that act: {', '.join(sets)}.{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(names=("no aliases", "with aliases")),
+                y=Axis(label="true positives", lo=0),
+                marks=tuple(
+                    Bars(
+                        values=(
+                            model.column.unrenamed.fates.count(RowOutcome.TP),
+                            model.column.first.fates.fates.count(RowOutcome.TP),
+                        ),
+                        label=model.name,
+                        series=model.series,
+                    )
+                    for model in models
+                ),
+            ),
+        ),
+    )
+
+
+def quotes(shown: PlottedResults) -> Figure | None:
+    """How many rows of each model have which kind of quote."""
+    if not len(shown.results.dataset.papers):
+        return None
+    return Figure(
+        name="quotes",
+        title="Whether quotes stand in their papers",
+        caption="Predicted rows by their quote: in the paper word for word (ligatures, "
+        "dashes and blanks apart, or with parts left out), nearly, or not at all. Rows "
+        f"of papers without a text are left out.{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(
+                    names=tuple(
+                        shortened(one_line(model.name), NAME_CELLS)
+                        for model in shown.models
+                    )
+                ),
+                y=Axis(label="rows", lo=0),
+                marks=tuple(
+                    Stack(
+                        values=tuple(
+                            sum(
+                                int(
+                                    model.column.metric(f"grounding.{level}").value or 0
+                                )
+                                for level in levels
+                            )
+                            for model in shown.models
+                        ),
+                        label=label,
+                        series=series,
+                    )
+                    for series, (label, levels) in enumerate(QUOTES.items())
+                ),
+            ),
+        ),
+    )
+
+
+STEPS = ("truth", "name found", "value found")
+
+
+def waterfall(shown: PlottedResults) -> Figure | None:
+    """A bar a step: the truth rows that are left, and on them those lost there."""
+    models = [model for model in shown.models if _counts(model)[0]]
+    if not models:
+        return None
+    return Figure(
+        name="losses",
+        title="Where curated values were lost",
+        caption="Truth rows; those whose name is predicted in their paper, under an "
+        "alias where one acts; and those whose value is too. Lost at the second step: "
+        "not found, or otherwise named; at the third: the value is wrong, or there are "
+        f"fewer of them.{shown.rest}",
+        columns=SIDE_BY_SIDE[len(models)],
+        panels=tuple(_panel(model) for model in models),
+    )
+
+
+def _counts(model: PlottedModel) -> tuple[int, int, int]:
+    """Truth rows, those whose name is found, and those whose value is."""
+    own = model.column.first.counts
+    named = (own.tp + own.fp) > 0
+    truth = own.tp + own.fn
+    return int(truth.sum()), int(truth[named].sum()), int(own.tp.sum())
+
+
+def _panel(model: PlottedModel) -> Panel:
+    left = _counts(model)
+    lost = (0, *(before - after for before, after in pairwise(left)))
+    return Panel(
+        title=model.name,
+        x=Axis(
+            names=tuple(f"{step}\n{n:,}" for step, n in zip(STEPS, left, strict=True))
+        ),
+        y=Axis(label="truth rows", lo=0),
+        marks=(
+            Stack(values=left, label="left", series=0),
+            Stack(values=lost, label="lost at this step", series=1),
+        ),
+    )
+
+
+MOST_ROWS = 24
+"""Properties in one figure; a page has no more. The tables hold all."""
+
+
+def recall(shown: PlottedResults) -> Figure | None:
+    """Recall of each property, those with the most truth rows first."""
+    n: Counter[str] = Counter()
+    rates: dict[str, dict[str, float | None]] = {}
+    for model in shown.models:
+        counts = model.column.first.counts
+        # models differ in truth where papers failed: the most of them stands
+        n |= Counter(dict(zip(counts.names, _truth(counts), strict=True)))
+        rates[model.name] = dict(
+            zip(counts.names, by_name(counts, "recall"), strict=True)
+        )
+    found = sorted((own for own in n if n[own]), key=lambda own: (-n[own], own))
+    if not found:
+        return None
+    names = found[:MOST_ROWS]
+    left = (
+        f" Of {len(found):,} properties the {len(names):,} with the most truth rows."
+        if len(found) > len(names)
+        else ""
+    )
+    return Figure(
+        name="recall-by-property",
+        title="Recall by property",
+        caption="Share of each property's curated values that is found, of n in all."
+        f"{left}{shown.rest}",
+        panels=(
+            Panel(
+                x=Axis(label="recall", lo=0, hi=1),
+                y=Axis(
+                    names=tuple(
+                        f"{shortened(one_line(own), NAME_CELLS)}\nn = {n[own]:,}"
+                        for own in names
+                    )
+                ),
+                marks=tuple(
+                    Bars(
+                        values=tuple(rates[model.name].get(own) for own in names),
+                        label=model.name if len(shown.models) > 1 else "",
+                        series=model.series,
+                    )
+                    for model in shown.models
+                ),
+            ),
+        ),
+    )
+
+
+def trade(shown: PlottedResults) -> Figure | None:
+    """Precision against recall: a point for all properties that have the same two."""
+    panels = tuple(
+        panel for model in shown.models if (panel := _points(model)) is not None
+    )
+    if not panels:
+        return None
+    return Figure(
+        name="precision-recall-by-property",
+        title="Precision against recall by property",
+        caption="Properties that are both curated and predicted; the number beside a "
+        f"point is how many have these two rates.{shown.rest}",
+        columns=SIDE_BY_SIDE[len(panels)],
+        panels=panels,
+    )
+
+
+def _points(model: PlottedModel) -> Panel | None:
+    counts = model.column.first.counts
+    pairs = Counter(
+        (found, right)
+        for found, right in zip(
+            by_name(counts, "recall"), by_name(counts, "precision"), strict=True
+        )
+        if found is not None and right is not None
+    )
+    if not pairs:
+        return None
+    places = sorted(pairs)
+    return Panel(
+        title=model.name,
+        x=Axis(label="recall", lo=0, hi=1),
+        y=Axis(label="precision", lo=0, hi=1),
+        square=True,
+        marks=(
+            Points(
+                x=tuple(x for x, _ in places),
+                y=tuple(y for _, y in places),
+                notes=tuple(f"{pairs[place]:,}" for place in places),
+                series=model.series,
+            ),
+        ),
+    )
+
+
+def _truth(counts: GroupCounts) -> list[int]:
+    cells = counts.by_name()
+    truth: list[int] = np.asarray(cells.tp + cells.fn).tolist()
+    return truth
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyFigures:
+    """The figures that the input has something for, in the order of the report."""
+
+    results: PropertyResults
+
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        draws = (rates, aliases, waterfall, recall, trade, quotes)
+        return build_figures(lambda: plotted_results(self.results), draws)

@@ -1,0 +1,231 @@
+"""Imports predictions and verdicts from CSV files as the answers of a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from jobs.inputs.column_map import ColumnMap
+from jobs.inputs.hub import table_file
+from jobs.property_extraction.input_table import NA
+from jobs.property_extraction.inputs import mapped
+from jobs.property_extraction.name_pairs import HEURISTIC, NameVerdict, read_verdicts
+from jobs.property_extraction.prediction_files import (
+    PredictedRow,
+    column_notes,
+    prediction_files,
+    read_predictions,
+)
+from jobs.property_extraction.rows import (
+    ROWS_STAGE,
+    UNREADABLE,
+    ImportedRow,
+    text_of_rows,
+)
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.tasks import pair_key
+from jobs.property_extraction.verification import VERIFY_STAGE
+from runner.errors import DatasetError, UsageError
+from runner.job import ImportedAnswer, TaskSpec
+
+
+def verdict_answers(
+    settings: PropertySettings, model: str | None
+) -> Iterator[ImportedAnswer]:
+    """An answer for each verdict; of several on a pair each is a replicate.
+
+    Names that are equal need none: whoever has the pairs knows it.
+
+    Args:
+        settings: of the run; they name the files.
+        model: name of the model where no column says it.
+
+    Raises:
+        DatasetError: a row is off, or nobody says whose verdict it is.
+        UsageError: no file is named.
+    """
+    if not settings.verdicts:
+        raise UsageError("Name the verdicts: --verdicts FILE.")
+    seen: Counter[tuple[str, str]] = Counter()
+    columns = mapped(settings, settings.verdicts)
+    for verdict in chain.from_iterable(
+        read_verdicts(path, columns) for path in settings.verdicts
+    ):
+        if verdict.model == HEURISTIC:
+            continue
+        key = pair_key(verdict.pred_name, verdict.gt_name)
+        name = _model(verdict, model)
+        seen[key, name] += 1
+        yield ImportedAnswer(
+            spec=TaskSpec(stage=VERIFY_STAGE, key=key),
+            model=name,
+            replicate=seen[key, name],
+            text=_text(verdict),
+        )
+    if not seen:
+        raise DatasetError("The files hold no verdict of a model (add rows).")
+
+
+def _model(verdict: NameVerdict, model: str | None) -> str:
+    name = verdict.model or model
+    if not name:
+        raise DatasetError(
+            f"The verdict on {verdict.pred_name!r} names no model (add a column model, "
+            "or name it with --model)."
+        )
+    return name
+
+
+def _text(verdict: NameVerdict) -> str:
+    """The reply that says this; nothing for one that nobody could read."""
+    if verdict.is_match is None:
+        return ""
+    said = {"is_match": verdict.is_match, "reason": verdict.reason}
+    return json.dumps(said, ensure_ascii=False)
+
+
+FORMAT = "predictions"
+VERDICTS = "verdicts"
+
+
+class PredictionsImporter:
+    """The job's `runner.job.Importer`."""
+
+    formats: Mapping[str, str] = {
+        FORMAT: "CSV refno, property_name, value_string",
+        VERDICTS: "--verdicts FILE, a CSV pred_name, gt_name, is_match",
+    }
+
+    def read(
+        self,
+        files: tuple[Path, ...],
+        settings: PropertySettings,
+        *,
+        model: str | None,
+        form: str | None,
+        replicates: Mapping[Path, int],
+    ) -> Iterator[ImportedAnswer]:
+        """An answer for each paper of each model, or for each verdict on two names.
+
+        Args:
+            files: named by their place; those that settings name come first.
+            settings: of the run.
+            model: name of the model where no column says it.
+            form: a name in `formats`, or None.
+            replicates: number of the replicate that a file holds, where no column says
+                it.
+
+        Raises:
+            DatasetError: a file or row is off; names file and row.
+            UsageError: no file is named, or the truth is not.
+        """
+        if settings.mode == "verify" or form == VERDICTS:
+            yield from verdict_answers(settings, model)
+            return
+        named = (*settings.preds, *files)
+        if not named:
+            raise UsageError("Name the predictions: --preds FILE or DIR.")
+        if settings.truth is None:
+            raise UsageError("Name the curated values: --truth FILE.")
+        paths = tuple(prediction_files(named))
+        columns = mapped(settings, (*paths, table_file(settings.truth)))
+        read = _Read(
+            settings=settings, model=model, replicates=replicates, columns=columns
+        )
+        for path in paths:
+            read.add(path)
+        yield from read.answers()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What the files hold, filled file by file."""
+
+    settings: PropertySettings
+    model: str | None
+    replicates: Mapping[Path, int]
+    columns: ColumnMap
+    notes: list[str] = field(default_factory=list)
+    found: dict[tuple[str, int, str], list[ImportedRow]] = field(default_factory=dict)
+    """By model, replicate and paper."""
+    without_rows: dict[tuple[str, int, str], PredictedRow] = field(default_factory=dict)
+    """Rows that only say what became of a paper."""
+    unread: list[str] = field(default_factory=list)  #: files that were left out
+
+    def add(self, path: Path) -> None:
+        """Read a file; all its rows or none, where it may be left out."""
+        # one by one otherwise: a million rows need not be there at once
+        missing = NA[self.settings.na]
+        rows: Iterable[PredictedRow] = read_predictions(path, missing, self.columns)
+        if self.settings.skip_bad:
+            try:
+                rows = list(rows)
+            except DatasetError:
+                self.unread.append(path.name)
+                return
+        self.notes.extend(column_notes(path, missing, self.columns))
+        for row in rows:
+            name = row.model or self.model
+            if not name:
+                raise DatasetError(
+                    f"{path.name} row {row.row}: no model is named (add a column "
+                    "model, or name it with --model)."
+                )
+            number = self.replicates.get(path, row.replicate)
+            key = (name, number, row.refno)
+            told = self.found.setdefault(key, [])
+            if row.status:
+                self.without_rows[key] = row
+            else:
+                told.append(_told(row))
+
+    def answers(self) -> Iterator[ImportedAnswer]:
+        """An answer a paper, and a failure for each file that was left out."""
+        if not self.found:
+            raise DatasetError("The files hold no prediction (add rows).")
+        for key, told in self.found.items():
+            name, number, refno = key
+            own = None if told else self.without_rows.get(key)
+            status, reason = (own.status, own.reason) if own else ("scored", "")
+            skip = (reason or "skipped") if status == "skipped" else None
+            error = (reason or "failed") if status == "failed" else None
+            yield ImportedAnswer(
+                spec=TaskSpec(stage=ROWS_STAGE, key=refno, skip=skip),
+                model=name,
+                replicate=number,
+                text=text_of_rows(told) if status == "scored" else None,
+                error=error,
+                notes=tuple(self.notes),
+            )
+            self.notes.clear()
+        first, _, _ = next(iter(self.found))
+        for file in self.unread:
+            # nobody knows whose rows it holds; the run counts it among its failures
+            yield ImportedAnswer(
+                spec=TaskSpec(stage=ROWS_STAGE, key=file),
+                model=first,
+                replicate=1,
+                error=UNREADABLE,
+            )
+
+
+def _told(row: PredictedRow) -> ImportedRow:
+    return ImportedRow(
+        row=row.row,
+        name=row.name,
+        value=row.value,
+        unit=row.unit,
+        material=row.material,
+        condition=row.condition,
+        quote=row.quote,
+        mentions=row.mentions,
+        flag=row.flag,
+        extra=row.extra,
+    )
+
+
+importer = PredictionsImporter()

@@ -1,1 +1,0 @@
-"""Predictions and verdicts that were made elsewhere, as the answers of a run."""

@@ -1,0 +1,221 @@
+"""Reads tables of CSV or JSON objects, and finds columns by their many spellings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from jobs.inputs.column_map import ColumnMap, listed, missing_column
+from jobs.inputs.files import (
+    delimiter_of,
+    header_of,
+    holds_objects,
+    read_jsonl,
+    records,
+)
+from jobs.inputs.rows import InputFindings
+from jobs.text import plural
+from runner.errors import DatasetError
+
+NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
+    "empty": frozenset(),
+    "pandas": frozenset(
+        {
+            *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"),
+            *("1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a"),
+            *("nan", "null"),
+        }
+    ),
+}
+"""Texts that are missing values, beside the empty one: those of pandas' reader."""
+
+
+ASIDE = re.compile(r"num|(?<![a-z])(err|unc|std|sd|type|unit|min|max)")
+"""What is in the name of a column that holds something about a value, not the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHeader:
+    """A table's columns, found by their names."""
+
+    file: str
+    names: tuple[str, ...]
+
+    def first(self, spellings: Sequence[str]) -> int | None:
+        """The place of the first spelling that is there."""
+        found = (self.names.index(name) for name in spellings if name in self.names)
+        return next(found, None)
+
+    def need(self, spellings: Sequence[str]) -> int:
+        """The place of the first spelling that is there.
+
+        Raises:
+            DatasetError: none is.
+        """
+        found = self.first(spellings)
+        if found is None:
+            raise missing_column(
+                self.file,
+                spellings[0],
+                self.names,
+                spellings=spellings,
+                takes_map=True,
+            )
+        return found
+
+    def value(self, spelling: str, others: Sequence[str] = ()) -> int:
+        """The place of the values: *spelling*, or the only column that could be them.
+
+        That is one of *others*, or one with "value" in its name that is not about a
+        value, such as its number, error or unit.
+
+        Raises:
+            DatasetError: there is none, or several could be meant.
+        """
+        if spelling in self.names:
+            return self.names.index(spelling)
+        found = [
+            name
+            for name in self.names
+            if name in others
+            or ("value" in name.lower() and not ASIDE.search(name.lower()))
+        ]
+        self._require_one(found, spelling)
+        return self.names.index(found[0]) if found else self.need((spelling, *others))
+
+    def predicted_unit(self, spelling: str, others: Sequence[str]) -> int | None:
+        """The place of the units of predictions.
+
+        Raises:
+            DatasetError: one of *others* is there, and a column of predicted units.
+        """
+        found = self.first((spelling, *others))
+        if found is not None and self.names[found] != spelling:
+            rivals = [
+                name
+                for name in self.names
+                if "pred" in name.lower() and "unit" in name.lower()
+            ]
+            self._require_one([self.names[found], *rivals], spelling)
+        return found
+
+    def _require_one(self, names: Sequence[str], spelling: str) -> None:
+        if len(names) > 1:
+            raise DatasetError(
+                f"{self.file}: {listed(names)} could each be {spelling} (say which "
+                f"with --map {names[-1]}={spelling})."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One row of a table."""
+
+    file: str
+    number: int  #: in the file; the header is row 1
+    texts: Sequence[str]
+
+    def at(self, place: int | None) -> str:
+        """A cell without blanks around it; empty where there is no such column."""
+        return "" if place is None else self.texts[place]
+
+    def error(self, sentence: str) -> DatasetError:
+        """The error that says *sentence* about this row."""
+        return DatasetError(f"{self.file} row {self.number}: {sentence}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTable:
+    """A table: its header, and its rows to be read once."""
+
+    header: TableHeader
+    rows: Iterator[TableRow]
+
+
+def open_table(
+    path: Path, missing: Collection[str] = (), renamed: ColumnMap | None = None
+) -> OpenTable:
+    """The header and the rows of a table; every cell is a text.
+
+    Args:
+        path: a CSV file, or one of JSON objects. Of those, a nested key is a column
+            `outer.inner`.
+        missing: texts that count as an empty cell.
+        renamed: columns that `--map` renames.
+
+    Raises:
+        DatasetError: the file is not to be read, its header names a column twice, or
+            (when its row is read) a row has another number of fields.
+    """
+    if holds_objects(path):
+        return _open_objects(path, missing, renamed or {})
+    found = records(path, delimiter_of(path))
+    names = header_of(path, found, renamed or {})
+    _require_distinct(path, names)
+    header = TableHeader(file=path.name, names=names)
+
+    def rows() -> Iterator[TableRow]:
+        for _, number, cells in found:
+            if len(cells) != len(names):
+                raise DatasetError(
+                    f"{path.name} row {number}: {plural(len(cells), 'field')} where "
+                    f"the header has {len(names)} (quote a field that holds a comma)."
+                )
+            texts = [cell.strip() for cell in cells]
+            if missing:
+                texts = ["" if text in missing else text for text in texts]
+            yield TableRow(file=path.name, number=number, texts=texts)
+
+    return OpenTable(header=header, rows=rows())
+
+
+def _require_distinct(path: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if name and names.count(name) > 1:
+            raise DatasetError(
+                f"{path.name}: column {name!r} occurs twice (remove or rename one)."
+            )
+
+
+def _open_objects(
+    path: Path, missing: Collection[str], renamed: ColumnMap
+) -> OpenTable:
+    """Objects as a table, which is read twice: keys may come and go."""
+    names: dict[str, None] = {}
+    for row in read_jsonl(path, (), noticed=InputFindings()):
+        names.update(dict.fromkeys(flattened(row.fields)))
+    columns = tuple(renamed.get(name, name) for name in names)
+    _require_distinct(path, columns)
+
+    def rows() -> Iterator[TableRow]:
+        objects = read_jsonl(path, (), noticed=InputFindings())
+        for number, row in enumerate(objects, start=2):  # the header of CSV is row 1
+            cells = flattened(row.fields)
+            texts = [cells.get(name, "").strip() for name in names]
+            if missing:
+                texts = ["" if text in missing else text for text in texts]
+            yield TableRow(file=path.name, number=number, texts=texts)
+
+    return OpenTable(header=TableHeader(file=path.name, names=columns), rows=rows())
+
+
+def flattened(fields: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """An object as cells: nested keys joined by points, lists by "|"."""
+    cells: dict[str, str] = {}
+    for name, value in fields.items():
+        key = before + name
+        match value:
+            case dict():
+                cells |= flattened(value, key + ".")
+            case None:
+                cells[key] = ""
+            case bool():
+                cells[key] = str(value).lower()
+            case list():
+                cells[key] = "|".join(map(str, value))
+            case _:
+                cells[key] = str(value)
+    return cells

@@ -1,0 +1,373 @@
+"""Loads the inputs that settings name, and validates them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from jobs.inputs.column_map import ColumnMap, column_map, pairs_within
+from jobs.inputs.hub import table_file
+from jobs.inputs.rows import InputFindings
+from jobs.inputs.sampling import draw_sample, report_sample
+from jobs.property_extraction.aliases.alias_set import AliasSet
+from jobs.property_extraction.curated_files import TRUTH_FIELDS as CURATED
+from jobs.property_extraction.curated_files import (
+    RubricFile,
+    TruthFile,
+    read_clusters,
+    read_rubric,
+    read_space_groups,
+    read_truth,
+    read_unit_table,
+)
+from jobs.property_extraction.data import PropertyDataset, canonical_names
+from jobs.property_extraction.input_table import NA, open_table
+from jobs.property_extraction.name_pairs import VERDICT_FIELDS as VERDICTS
+from jobs.property_extraction.name_pairs import (
+    read_candidates,
+    read_verdicts,
+    with_examples,
+)
+from jobs.property_extraction.papers import PaperLibrary, read_papers
+from jobs.property_extraction.prediction_files import PREDICTION_FIELDS as PREDICTED
+from jobs.property_extraction.prediction_files import prediction_files, read_predictions
+from jobs.property_extraction.prompts import WORDING
+from jobs.property_extraction.rows import TruthRow
+from jobs.property_extraction.settings import DATA, Mode, PropertySettings
+from jobs.property_extraction.tasks import NameQuestion, name_questions
+from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
+from jobs.property_extraction.values.unit_reader import UnitTableRow
+from runner.errors import UsageError
+from runner.job import InputFile
+from runner.workload import input_hashes
+
+MAPPED_FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
+"""What a column of predictions, curated values or verdicts may be mapped to."""
+
+
+def mapped(settings: PropertySettings, paths: Iterable[Path]) -> ColumnMap:
+    """The fields by the columns of all *paths* that `--map` renames.
+
+    Raises:
+        UsageError: a pair names a field that there is not, or a column that no file
+            has.
+    """
+    if not settings.map:
+        return {}
+    columns = [name for path in paths for name in open_table(path).header.names]
+    return column_map(settings.map, MAPPED_FIELDS, columns)
+
+
+def mapped_in(settings: PropertySettings, path: Path) -> ColumnMap:
+    """The fields by the columns of one file that `--map` renames.
+
+    The other pairs are about other files, which the import has looked through.
+    """
+    if not settings.map:
+        return {}
+    columns = open_table(path).header.names
+    own = pairs_within(settings.map, MAPPED_FIELDS, columns)
+    return column_map(own, MAPPED_FIELDS, columns)
+
+
+def named_truth(settings: PropertySettings, noticed: InputFindings) -> TruthFile:
+    """The curated values; raise `DatasetError` where a row is off."""
+    if settings.truth is None:
+        return TruthFile(rows=(), blank=0)
+    path = table_file(settings.truth)
+    return read_truth(path, noticed, NA[settings.na], mapped_in(settings, path))
+
+
+def named_rubric(settings: PropertySettings, noticed: InputFindings) -> RubricFile:
+    """How properties are compared; raise `DatasetError` where a row is off."""
+    if settings.rubric is None:
+        return RubricFile(rubric=Rubric())
+    is_lenient = settings.unknown_rubric == "exact"
+    return read_rubric(settings.rubric, noticed, is_unknown_exact=is_lenient)
+
+
+def named_unit_table(settings: PropertySettings) -> tuple[UnitTableRow, ...]:
+    """Further units; raise `DatasetError` where a row is off."""
+    return () if settings.unit_table is None else read_unit_table(settings.unit_table)
+
+
+SAMPLE = WORDING.file.with_name("sample")
+
+RULES = ("truth", "rubric", "clusters", "space_groups", "unit_table", "aliases")
+"""The inputs by which rows are scored."""
+
+READ = ("papers", *RULES)
+"""All inputs of a run that extracts."""
+
+_SAMPLED = {"truth": SAMPLE / "truth.csv", "rubric": SAMPLE / "rubric.csv"}
+
+SAMPLES: Mapping[Mode, Mapping[str, object]] = {
+    "extract": {
+        **_SAMPLED,
+        "papers": SAMPLE / "papers",
+        "clusters": SAMPLE / "clusters.json",
+        "unit_table": SAMPLE / "units.csv",
+        # scoring reads none of these; `prepare` makes alias sets of them
+        "candidates": SAMPLE / "candidates.csv",
+        "verdicts": tuple(
+            SAMPLE / "verdicts" / f"alias_verification_all__sample--{model}.csv"
+            for model in ("teasel-70b", "yarrow-8b")
+        ),
+        "review": SAMPLE / "review.csv",
+    },
+    # nothing of it is verified yet
+    "verify": {**_SAMPLED, "candidates": SAMPLE / "candidates.csv"},
+}
+"""The inputs that stand for those that nobody named."""
+
+VERIFIED = ("candidates", "truth", "rubric", "preds", "verdicts")
+"""The inputs that verifying names goes by."""
+
+
+def with_sample(settings: PropertySettings) -> PropertySettings:
+    """The shipped sample where no input is named; the given object otherwise."""
+    if any(getattr(settings, name) for name in DATA):
+        return settings
+    return settings.model_copy(update=SAMPLES[settings.mode])
+
+
+def require(settings: PropertySettings) -> None:
+    """Refuse settings that a run cannot start from.
+
+    Raises:
+        UsageError: the papers or the curated values are not named, or the candidates
+            are not where names are verified.
+    """
+    if settings.mode == "verify":
+        _require_candidates(settings)
+        return
+    lists_rubric = settings.properties == "rubric" or (
+        settings.names == "listed" and settings.properties == "all"
+    )
+    if lists_rubric and settings.rubric is None:
+        raise UsageError("Name the rubric that lists the properties: --rubric FILE.")
+    if settings.papers is None:
+        raise UsageError(
+            "Name the papers, --papers DIR or FILE.jsonl, or no input at all to run on "
+            "the shipped sample."
+        )
+    _require_truth(settings)
+
+
+def _require_truth(settings: PropertySettings) -> None:
+    if settings.truth is None:
+        raise UsageError("Name the curated values: --truth FILE.")
+
+
+def _require_candidates(settings: PropertySettings) -> None:
+    if settings.candidates is None:
+        raise UsageError(
+            "Name the pairs to verify, --candidates FILE, such as "
+            "alias_candidates_review.csv of a scoring; or import verdicts on them, "
+            "--verdicts FILE."
+        )
+
+
+def inputs(settings: PropertySettings) -> tuple[InputFile, ...]:
+    """The files and folders that `load` reads under these settings."""
+    return tuple(
+        input_file
+        for name in (*(VERIFIED if settings.mode == "verify" else READ), "prompts")
+        for input_file in _files(name, getattr(settings, name))
+    )
+
+
+def _files(name: str, named: Path | tuple[Path, ...] | None) -> Iterator[InputFile]:
+    """The files of a setting; of several each has a name of its own."""
+    paths = named if isinstance(named, tuple) else (named,)
+    for number, path in enumerate(paths, start=1):
+        if path is not None:
+            own = name if number == 1 else f"{name}.{number}"
+            yield InputFile(
+                setting=own, path=table_file(path) if name == "truth" else path
+            )
+
+
+def load(settings: PropertySettings) -> PropertyDataset:
+    """Read and validate the inputs that are named.
+
+    Raises:
+        DatasetError: an input is off.
+        UsageError: no curated values are named, or no candidates.
+    """
+    noticed = InputFindings()
+    if settings.mode == "verify":
+        return _verifying(settings, noticed)
+    _require_truth(settings)
+    truth = named_truth(settings, noticed)
+    rubric = _rubric(settings, noticed)
+    if truth.blank:
+        noticed.add(
+            "gt_blank",
+            "info",
+            truth_name(settings),
+            "Rows have no value and are left out.",
+            n=truth.blank,
+        )
+    papers = PaperLibrary() if settings.papers is None else read_papers(settings.papers)
+    kept = _sample(papers, truth.rows, rubric, settings.limit, noticed)
+    return PropertyDataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        papers=papers.only(kept),
+        truth=tuple(row for row in truth.rows if row.refno in kept),
+        truth_blank=truth.blank,
+        truth_names=frozenset(row.name for row in truth.rows),
+        rubric=rubric,
+        clusters={} if settings.clusters is None else read_clusters(settings.clusters),
+        space_groups=None
+        if settings.space_groups is None
+        else read_space_groups(settings.space_groups),
+        unit_table=named_unit_table(settings),
+        aliases=_aliases(settings, canonical_names(truth.rows, rubric)),
+        rules=tuple(
+            input_hashes([own for own in inputs(settings) if own.setting in RULES])
+        ),
+        findings=noticed.findings(),
+    )
+
+
+def _sample(
+    papers: PaperLibrary,
+    truth: Iterable[TruthRow],
+    rubric: Rubric,
+    limit: int,
+    noticed: InputFindings,
+) -> frozenset[str]:
+    """The papers of a run: kinds of properties keep their share."""
+    kinds: dict[str, set[str]] = {}
+    for row in truth:
+        kinds.setdefault(row.refno, set()).add(rubric.kind(row.name))
+    every = sorted({*papers, *kinds})
+    kept = draw_sample(
+        every,
+        limit,
+        key=lambda refno: refno,
+        strata=(lambda refno: (refno in papers, tuple(sorted(kinds.get(refno, ())))),),
+    )
+    report_sample(noticed, kept, every, "paper", "set of kinds of properties")
+    return frozenset(kept)
+
+
+def _aliases(settings: PropertySettings, canonical: frozenset[str]) -> AliasSet:
+    if settings.aliases is None:
+        return AliasSet()
+    # brings numerical libraries, which a run's first call must not wait for
+    from jobs.property_extraction.aliases.files import (  # noqa: PLC0415 - see above
+        given_aliases,
+    )
+
+    return given_aliases(
+        settings.aliases,
+        canonical=canonical,
+        accept_drafts=settings.accept_drafts,
+        name_match=settings.name_match,
+        clash=settings.clash,
+        same_name=settings.same_name,
+    )
+
+
+def _verifying(settings: PropertySettings, noticed: InputFindings) -> PropertyDataset:
+    """What names are verified by; values of the truth are no part of it."""
+    missing = NA[settings.na]
+    predicted = chain.from_iterable(
+        read_predictions(path, missing, mapped_in(settings, path))
+        for path in prediction_files(settings.preds)
+    )
+    found = (
+        _judged(settings)
+        if settings.candidates is None
+        else name_questions(
+            with_examples(read_candidates(settings.candidates), predicted),
+            settings.verify,
+            _verified(settings),
+        )
+    )
+    every = tuple(found)
+    kept = draw_sample(every, settings.limit, key=lambda question: question.key)
+    report_sample(noticed, kept, every, "pair")
+    return PropertyDataset(
+        settings=settings,
+        prompts=WORDING.book(settings.prompts),
+        questions={question.key: question for question in kept},
+        rubric=_described(settings, noticed),
+        findings=noticed.findings(),
+    )
+
+
+def _described(settings: PropertySettings, noticed: InputFindings) -> Rubric:
+    """The rubric, with the truth's own definitions of names that it lacks."""
+    rubric = _rubric(settings, noticed)
+    defined = {
+        row.name: Property(
+            name=row.name, kind=ComparisonKind.EXACT, definition=row.definition
+        )
+        for row in named_truth(settings, noticed).rows
+        if row.definition
+    }
+    return Rubric(properties={**defined, **rubric.properties})
+
+
+def _judged(settings: PropertySettings) -> Iterator[NameQuestion]:
+    """The pairs that verdicts made elsewhere are about: they were asked one by one.
+
+    Raises:
+        UsageError: there are none either.
+    """
+    if not settings.verdicts:
+        _require_candidates(settings)
+    pairs = {
+        (pair.pred_name, pair.gt_name): pair
+        for path in settings.verdicts
+        for pair in read_candidates(path)
+    }
+    return name_questions(pairs.values(), "pair")
+
+
+def _verified(settings: PropertySettings) -> frozenset[tuple[str, str]]:
+    """The pairs that need not be asked about again."""
+    verdicts = chain.from_iterable(
+        read_verdicts(path, mapped_in(settings, path)) for path in settings.verdicts
+    )
+    return frozenset(
+        (each.pred_name, each.gt_name) for each in verdicts if each.is_match is not None
+    )
+
+
+def _rubric(settings: PropertySettings, noticed: InputFindings) -> Rubric:
+    found = named_rubric(settings, noticed)
+    if settings.rubric is not None:
+        _note_dropped(settings.rubric, found.dropped, found.conditions, noticed)
+    return found.rubric
+
+
+def truth_name(settings: PropertySettings) -> str:
+    """How findings call the file of curated values."""
+    return "truth" if settings.truth is None else settings.truth.name
+
+
+def _note_dropped(
+    path: Path, dropped: int, conditions: int, noticed: InputFindings
+) -> None:
+    if dropped:
+        noticed.add(
+            "rubric_dropped",
+            "info",
+            path.name,
+            "Rows have no name or no rubric and are left out.",
+            n=dropped,
+        )
+    if conditions:
+        noticed.add(
+            "rubric_conditions",
+            "info",
+            path.name,
+            "Rows describe conditions, not properties, and are left out.",
+            n=conditions,
+        )

@@ -1,0 +1,374 @@
+"""`siftlog prepare property-extraction lint`: what is odd about the inputs.
+
+Nothing of it is fatal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from jobs.inputs.rows import InputFindings
+from jobs.metrics import ratio
+from jobs.property_extraction.inputs import named_rubric, named_truth, named_unit_table
+from jobs.property_extraction.rows import TruthRow
+from jobs.property_extraction.settings import PropertySettings
+from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
+from jobs.property_extraction.values.numbers import NumberStatus
+from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disagreements
+from jobs.text import TextColumn, clip, one_line, text_table
+from runner.errors import UsageError
+from runner.score.render import csv_lines
+from runner.scorecard import Finding
+
+Row = TypeVar("Row")
+
+ERRORS = frozenset({"#NAME?", "#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"})
+"""What a spreadsheet leaves where it took a text for a formula."""
+
+
+class LintKind(StrEnum):
+    """What is odd about a row."""
+
+    SPREADSHEET = "spreadsheet_error"
+    NOT_IN_RUBRIC = "not_in_rubric"
+    NO_UNIT = "no_unit"
+    UNIT_ON_TEXT = "unit_on_text"
+    UNKNOWN_UNIT = "unknown_unit"
+    NO_NUMBER = "no_number"
+    SI_UNFIT = "si_unfit"
+    FACTOR = "factor"
+
+
+ADVICE: Mapping[LintKind, str] = {
+    LintKind.SPREADSHEET: "names that a spreadsheet replaced; write them anew, as text",
+    LintKind.NOT_IN_RUBRIC: "names without a rubric; compared as exact texts",
+    LintKind.NO_UNIT: "numbers without a unit; compared as they are",
+    LintKind.UNIT_ON_TEXT: "units of values that are compared as text; not looked at",
+    LintKind.UNKNOWN_UNIT: "units not understood; numbers are compared as they are",
+    LintKind.NO_NUMBER: "values that are no number under a rubric of numbers; missed",
+    LintKind.SI_UNFIT: "SI units under a rubric of texts; is a cell one row off?",
+    LintKind.FACTOR: "factors that known units contradict; those known are used",
+}
+"""What a problem means for a score, or what may be done about it."""
+
+
+READ: Mapping[NumberStatus, str] = {
+    "bound": "a bound",
+    "range": "a range",
+    "not_a_number": "no number",
+}
+"""What a value is that is no number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintRule(Generic[Row]):
+    """One thing to look for."""
+
+    problem: LintKind
+    asks: Callable[[Row], bool]  #: is it a question about this row at all?
+    finds: Callable[[Row], str]  #: what is odd, in a few words; empty: nothing
+
+
+def truth_rules(rubric: Rubric, comparer: Comparer) -> Sequence[LintRule[TruthRow]]:
+    """The rules of curated values; those by the rubric's word need a rubric."""
+
+    def is_si(row: TruthRow) -> bool:
+        return rubric.kind(row.name) is ComparisonKind.SI
+
+    def no_number(row: TruthRow) -> str:
+        found = comparer.number(row.value)
+        return (
+            "" if found.value is not None else f"{row.value!r} is {READ[found.status]}"
+        )
+
+    return (
+        LintRule(
+            problem=LintKind.SPREADSHEET,
+            asks=_always,
+            finds=lambda row: row.name if row.name in ERRORS else "",
+        ),
+        LintRule(
+            problem=LintKind.NOT_IN_RUBRIC,
+            asks=lambda _: bool(rubric.properties),
+            finds=lambda row: "" if row.name in rubric else row.name,
+        ),
+        LintRule(
+            problem=LintKind.NO_UNIT,
+            asks=is_si,
+            finds=lambda row: row.value if comparer.unit(row.unit).blank else "",
+        ),
+        LintRule(
+            problem=LintKind.UNIT_ON_TEXT,
+            asks=lambda row: bool(rubric.properties) and not is_si(row),
+            finds=lambda row: "" if comparer.unit(row.unit).blank else row.unit,
+        ),
+        LintRule(
+            problem=LintKind.UNKNOWN_UNIT,
+            asks=is_si,
+            finds=lambda row: _unknown(comparer, row.unit),
+        ),
+        LintRule(problem=LintKind.NO_NUMBER, asks=is_si, finds=no_number),
+    )
+
+
+def rubric_rules(comparer: Comparer) -> Sequence[LintRule[Property]]:
+    """The rules of a rubric."""
+    return (
+        LintRule(
+            problem=LintKind.SPREADSHEET,
+            asks=_always,
+            finds=lambda own: own.name if own.name in ERRORS else "",
+        ),
+        LintRule(
+            problem=LintKind.SI_UNFIT,
+            asks=lambda own: own.kind is not ComparisonKind.SI,
+            finds=lambda own: f"{own.kind} in {own.si}" if own.si else "",
+        ),
+        LintRule(
+            problem=LintKind.UNKNOWN_UNIT,
+            asks=lambda own: own.kind is ComparisonKind.SI,
+            finds=lambda own: _unknown(comparer, own.si),
+        ),
+    )
+
+
+def unit_rules(table: Iterable[UnitTableRow]) -> Sequence[LintRule[UnitTableRow]]:
+    """The rule of a table of units."""
+    off = {own.row: own.factor for own in unit_disagreements(table)}
+
+    def told(row: UnitTableRow) -> str:
+        if row not in off:
+            return ""
+        known = off[row]
+        if known is None:
+            return f"{row.name} is none of {row.si}"
+        return f"{row.name} is {known:.7g} {row.si}, not {row.factor:.7g}"
+
+    return (LintRule(problem=LintKind.FACTOR, asks=_always, finds=told),)
+
+
+def _unknown(comparer: Comparer, cell: str) -> str:
+    found = comparer.unit(cell)
+    return "" if found.blank or found.unit is not None else cell
+
+
+def _always(_: object) -> bool:
+    return True
+
+
+Source: TypeAlias = Literal["truth", "rubric", "unit_table"]
+"""The inputs, by their setting."""
+
+
+class _Row(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source_row(self) -> int: ...
+
+
+R = TypeVar("R", bound=_Row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintIssue:
+    """One odd thing about one row."""
+
+    source: Source
+    row: int  #: in its file; the header is row 1
+    problem: LintKind
+    name: str  #: of the property, or the unit
+    told: str  #: what is odd about it
+
+
+@dataclass(frozen=True, slots=True)
+class LintTally:
+    """Rows that have a problem, of those that could have it."""
+
+    n: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFindings:
+    """All that was found."""
+
+    issues: tuple[LintIssue, ...]  #: by input, then row
+    tallies: Mapping[
+        tuple[Source, LintKind], LintTally
+    ]  #: of every rule that was asked
+    rows: Mapping[Source, int]
+
+    @property
+    def odd(self) -> int:
+        """Rows with a problem."""
+        return len({(each.source, each.row) for each in self.issues})
+
+
+def lint_rows(
+    truth: Sequence[TruthRow],
+    rubric: Rubric,
+    unit_table: Sequence[UnitTableRow],
+    comparer: Comparer,
+) -> LintFindings:
+    """Hold every row against its rules; pure.
+
+    Args:
+        truth: rows with a value.
+        rubric: without properties: the truth is not looked at for what follows of it.
+        unit_table: of further units.
+        comparer: how values and units are read.
+    """
+    issues: list[LintIssue] = []
+    tallies: dict[tuple[Source, LintKind], LintTally] = {}
+
+    def held(source: Source, every: Iterable[R], rules: Sequence[LintRule[R]]) -> int:
+        asked = dict.fromkeys((rule.problem for rule in rules), 0)
+        found = dict(asked)
+        n = 0
+        for row in every:
+            n += 1
+            for rule in rules:
+                if not rule.asks(row):
+                    continue
+                asked[rule.problem] += 1
+                if told := rule.finds(row):
+                    found[rule.problem] += 1
+                    issues.append(
+                        LintIssue(
+                            source=source,
+                            row=row.source_row,
+                            problem=rule.problem,
+                            name=row.name,
+                            told=told,
+                        )
+                    )
+        for problem, of in asked.items():
+            if of:
+                tallies[source, problem] = LintTally(found[problem], of)
+        return n
+
+    rows: dict[Source, int] = {
+        "truth": held("truth", truth, truth_rules(rubric, comparer)),
+        "rubric": held("rubric", rubric.properties.values(), rubric_rules(comparer)),
+        "unit_table": held("unit_table", unit_table, unit_rules(unit_table)),
+    }
+    return LintFindings(issues=tuple(issues), tallies=tallies, rows=rows)
+
+
+COLUMNS = ("source", "row", "problem", "property_name", "told")
+"""Of lint.csv; of a table of units the name is the unit's."""
+
+_FIRST = 34
+"""Cells of an example."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lint:
+    """The result, for people and for programs."""
+
+    looked: LintFindings
+    findings: tuple[Finding, ...]  #: of reading the files
+
+    @property
+    def share(self) -> float | None:
+        """Rows without a problem, of all."""
+        rows = sum(self.looked.rows.values())
+        return ratio(rows - self.looked.odd, rows)
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """A CSV of the issues."""
+        text = csv_lines((COLUMNS, *map(cells, self.looked.issues)))
+        return text.removesuffix("\n").split("\n")
+
+    @property
+    def json(self) -> dict[str, object]:
+        """Every count and every issue."""
+        return {
+            "rows": dict(self.looked.rows),
+            "share": self.share,
+            "problems": [
+                {"source": source, "problem": problem, "n": own.n, "of": own.of}
+                for (source, problem), own in self.looked.tallies.items()
+            ],
+            "issues": [
+                dict(zip(COLUMNS, cells(each), strict=True))
+                for each in self.looked.issues
+            ],
+        }
+
+    @property
+    def text(self) -> str:
+        """A table of problems, and what they mean."""
+        return "\n".join(_lines(self))
+
+
+def cells(issue: LintIssue) -> tuple[str, int, str, str, str]:
+    """An issue as a row of `COLUMNS`."""
+    return (issue.source, issue.row, issue.problem, issue.name, issue.told)
+
+
+def lint(settings: PropertySettings) -> Lint:
+    """Read the inputs that are named and look at their rows.
+
+    Raises:
+        UsageError: none is named.
+        DatasetError: one of them is not to be read.
+    """
+    if not (settings.truth or settings.rubric or settings.unit_table):
+        raise UsageError(
+            "Name what to look at: --truth FILE, --rubric FILE or --unit-table FILE."
+        )
+    noticed = InputFindings()
+    truth = named_truth(settings, noticed).rows
+    rubric = named_rubric(settings, noticed).rubric
+    unit_table = named_unit_table(settings)
+    comparer = Comparer(settings, unit_table=unit_table)
+    return Lint(
+        looked=lint_rows(truth, rubric, unit_table, comparer),
+        findings=noticed.findings(),
+    )
+
+
+def _lines(found: Lint) -> Iterator[str]:
+    looked = found.looked
+    first: dict[tuple[str, str], LintIssue] = {}
+    for each in looked.issues:
+        first.setdefault((each.source, each.problem), each)
+    tallies = looked.tallies.items()
+    yield from text_table(
+        [
+            TextColumn(
+                title="in", cells=[key[0] for key, _ in tallies], has_words=True
+            ),
+            TextColumn(title="rows", cells=[f"{own.n:,}" for _, own in tallies]),
+            TextColumn(title="of", cells=[f"{own.of:,}" for _, own in tallies]),
+            TextColumn(
+                title="problem", cells=[key[1] for key, _ in tallies], has_words=True
+            ),
+            TextColumn(
+                title="first",
+                cells=[_example(first.get(key)) for key, _ in tallies],
+                has_words=True,
+            ),
+        ],
+        indent="",
+    )
+    found_ones = {each.problem for each in looked.issues}
+    for problem, advice in ADVICE.items():
+        if problem in found_ones:
+            yield f"{problem}: {advice}"
+    for finding in found.findings:
+        yield f"{finding.severity}: {one_line(finding.where)}: {finding.message}"
+    if looked.issues:
+        yield f"rows without a problem: {found.share:.1%} (--out FILE.csv lists others)"
+
+
+def _example(issue: LintIssue | None) -> str:
+    return "" if issue is None else f"row {issue.row}: {clip(issue.told, _FIRST)}"

@@ -1,0 +1,354 @@
+"""Pairs the predictions of a paper with its truth rows, each of them once.
+
+Rows that no rule can tell apart stand in one bundle with their number: ten thousand
+equal rows on both sides are one edge instead of a hundred million. Only a component in
+which both sides have several rows reaches the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from jobs.property_extraction.rows import Prediction, TruthRow
+from jobs.property_extraction.values.comparison import Edge
+
+_EXACT = 1 << 52
+"""Sums of whole numbers up to here are exact in a float, as which solvers add."""
+
+_STEPS = 1_000_000
+"""Most steps into which the errors of a component are divided."""
+
+_DENSE = 1_000_000
+"""Largest matrix of rows that is written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleLink:
+    """An edge between two bundles, by their places."""
+
+    left: int
+    right: int
+    is_own: bool  #: the prediction's own name is the truth's, without an alias
+    error: float  #: relative
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFlow:
+    """So many rows of one bundle are paired with rows of another."""
+
+    left: int
+    right: int
+    n: int
+
+
+def solve(
+    left: Sequence[int], right: Sequence[int], links: Sequence[BundleLink]
+) -> list[BundleFlow]:
+    """As many pairs as can be; of those solutions the best.
+
+    Most pairs first, then most pairs without an alias, then the smallest sum of
+    relative errors, told in steps so fine that all sums stay exact. What is still
+    equal goes by order: bundles stand in the order of their first rows.
+
+    Args:
+        left: rows of each bundle of predictions.
+        right: rows of each bundle of truth rows.
+        links: between them; at most one of two bundles.
+    """
+    flows: list[BundleFlow] = []
+    for component in _components(len(left), links):
+        flows += _solved(left, right, component)
+    return sorted(flows, key=lambda flow: (flow.left, flow.right))
+
+
+def _components(n_left: int, links: Sequence[BundleLink]) -> list[list[BundleLink]]:
+    """Links by what hangs together, in the order of their first links."""
+    parent: dict[int, int] = {}
+
+    def root(node: int) -> int:
+        while (above := parent.setdefault(node, node)) != node:
+            parent[node] = parent.get(above, above)
+            node = parent[node]
+        return node
+
+    for link in links:
+        parent[root(link.left)] = root(n_left + link.right)
+    found: dict[int, list[BundleLink]] = {}
+    for link in links:
+        found.setdefault(root(link.left), []).append(link)
+    return list(found.values())
+
+
+def _solved(
+    left: Sequence[int], right: Sequence[int], links: Sequence[BundleLink]
+) -> list[BundleFlow]:
+    lefts = sorted({link.left for link in links})
+    rights = sorted({link.right for link in links})
+    if len(links) == 1:
+        only = links[0]
+        return [
+            BundleFlow(only.left, only.right, min(left[only.left], right[only.right]))
+        ]
+    if len(lefts) == 1 or len(rights) == 1:
+        return _star(left, right, links)
+    return _assigned(left, right, lefts, rights, links)
+
+
+def _star(
+    left: Sequence[int], right: Sequence[int], links: Sequence[BundleLink]
+) -> list[BundleFlow]:
+    """One bundle meets several: it goes to the best of them first."""
+    room = {("left", link.left): left[link.left] for link in links}
+    room |= {("right", link.right): right[link.right] for link in links}
+    flows = []
+    for link in sorted(
+        links, key=lambda link: (not link.is_own, link.error, link.left, link.right)
+    ):
+        ends = (("left", link.left), ("right", link.right))
+        n = min(room[end] for end in ends)
+        if n:
+            flows.append(BundleFlow(link.left, link.right, n))
+            for end in ends:
+                room[end] -= n
+    return flows
+
+
+def _assigned(
+    left: Sequence[int],
+    right: Sequence[int],
+    lefts: Sequence[int],
+    rights: Sequence[int],
+    links: Sequence[BundleLink],
+) -> list[BundleFlow]:
+    """The solver's solution, over single rows."""
+    # a row beyond all that its neighbours can take is never paired
+    meets_left = dict.fromkeys(lefts, 0)
+    meets_right = dict.fromkeys(rights, 0)
+    for link in links:
+        meets_left[link.left] += right[link.right]
+        meets_right[link.right] += left[link.left]
+    rows = [each for each in lefts for _ in range(min(left[each], meets_left[each]))]
+    columns = [
+        each for each in rights for _ in range(min(right[each], meets_right[each]))
+    ]
+    costs = _costs(links, len(rows), len(columns))
+    by_ends = {
+        (link.left, link.right): cost for link, cost in zip(links, costs, strict=True)
+    }
+    pairs = (
+        _dense(rows, columns, by_ends)
+        if len(rows) * len(columns) <= _DENSE
+        else _sparse(rows, columns, by_ends)
+    )
+    counted: dict[tuple[int, int], int] = {}
+    for pair in pairs:
+        counted[pair] = counted.get(pair, 0) + 1
+    return [BundleFlow(left, right, n) for (left, right), n in counted.items()]
+
+
+def _costs(links: Sequence[BundleLink], rows: int, columns: int) -> list[int]:
+    """What each pair costs beside one that is left out, which costs nothing.
+
+    All are negative: to leave a pair out never pays. One pair more outweighs any number
+    of own names, and one own name any sum of errors.
+    """
+    most = min(rows, columns)
+    steps = max(1, min(_STEPS, _EXACT // (most * (most + 1) * (most + 1) + 1)))
+    worst = max(link.error for link in links) or 1.0
+    own = most * steps + 1
+    pair = most * own + own + 1
+    return [
+        round(link.error / worst * steps) - (own if link.is_own else 0) - pair
+        for link in links
+    ]
+
+
+def _dense(
+    rows: Sequence[int], columns: Sequence[int], costs: dict[tuple[int, int], int]
+) -> list[tuple[int, int]]:
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - a second to load
+
+    matrix = np.array(
+        [[float(costs.get((row, column), 0)) for column in columns] for row in rows]
+    )
+    chosen = zip(*linear_sum_assignment(matrix), strict=True)
+    pairs = ((rows[int(i)], columns[int(j)]) for i, j in chosen)
+    return [pair for pair in pairs if pair in costs]
+
+
+def _sparse(
+    rows: Sequence[int], columns: Sequence[int], costs: dict[tuple[int, int], int]
+) -> list[tuple[int, int]]:
+    """The same over edges alone: each row may also go to a column of its own."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+    from scipy.sparse.csgraph import (  # noqa: PLC0415
+        min_weight_full_bipartite_matching,
+    )
+
+    places: dict[int, list[int]] = {}
+    for place, column in enumerate(columns):
+        places.setdefault(column, []).append(place)
+    neighbours: dict[int, list[tuple[int, int]]] = {}
+    for (row, column), cost in costs.items():
+        neighbours.setdefault(row, []).append((column, cost))
+    # the solver takes no weight of 0 for an edge; a shift of all moves no optimum,
+    # since every row has exactly one
+    shift = 1 - min(costs.values())
+    at, weights, ends = [], [], [0]
+    for place, row in enumerate(rows):
+        for column, cost in neighbours[row]:
+            at += places[column]
+            weights += [float(cost + shift)] * len(places[column])
+        at.append(len(columns) + place)
+        weights.append(float(shift))
+        ends.append(len(at))
+    graph = csr_array(
+        (np.array(weights), np.array(at), np.array(ends)),
+        shape=(len(rows), len(columns) + len(rows)),
+    )
+    chosen = zip(*min_weight_full_bipartite_matching(graph), strict=True)
+    return [(rows[int(i)], columns[int(j)]) for i, j in chosen if j < len(columns)]
+
+
+class EdgesOf(Protocol):
+    """What the rule of a property makes of predictions and truth rows."""
+
+    def __call__(
+        self,
+        name: str,
+        predictions: Sequence[Prediction],
+        truths: Sequence[TruthRow],
+        /,
+    ) -> Iterable[Edge]:
+        """All pairs that state one value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPrediction:
+    """A prediction under the names that it stands for: one, but for target sets."""
+
+    prediction: Prediction
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """Rows by bundles: places of equal ones, in file order."""
+
+    bundles: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, keys: Iterable[Hashable]) -> _Side:
+        found: dict[Hashable, list[int]] = {}
+        for place, key in enumerate(keys):
+            found.setdefault(key, []).append(place)
+        return cls(bundles=list(found.values()))
+
+
+def pairs_of_paper(
+    predictions: Sequence[NamedPrediction],
+    truths: Sequence[TruthRow],
+    edges_of: EdgesOf,
+    *,
+    method: Literal["maximum", "greedy"] = "maximum",
+    material: Callable[[str], str] = lambda _: "",
+) -> list[tuple[int, int]]:
+    """Places of predictions with those of the truth rows that they match.
+
+    Args:
+        predictions: of one paper, in file order.
+        truths: of it, in file order.
+        edges_of: the rule of a property.
+        method: as many pairs as can be, or for each prediction in turn the first truth
+            row that is left.
+        material: what two materials must share to be compared.
+    """
+    left = _Side.of(
+        (own.names, each.name, each.value, each.unit, material(each.material))
+        for own in predictions
+        for each in (own.prediction,)
+    ).bundles
+    right = _Side.of(
+        (each.name, each.value, each.unit, material(each.material)) for each in truths
+    ).bundles
+    links = list(
+        _links(
+            [(place, predictions[rows[0]]) for place, rows in enumerate(left)],
+            [(place, truths[rows[0]]) for place, rows in enumerate(right)],
+            edges_of,
+            material,
+        )
+    )
+    if not links:
+        return []
+    if method == "greedy":
+        return _greedy(left, right, links)
+    flows = solve([len(each) for each in left], [len(each) for each in right], links)
+    # the earliest of equal rows are the matched ones, on both sides
+    taken_left, taken_right = [0] * len(left), [0] * len(right)
+    pairs = []
+    for flow in flows:
+        for _ in range(flow.n):
+            i, j = taken_left[flow.left], taken_right[flow.right]
+            pairs.append((left[flow.left][i], right[flow.right][j]))
+            taken_left[flow.left], taken_right[flow.right] = i + 1, j + 1
+    return sorted(pairs)
+
+
+def _links(
+    predictions: Sequence[tuple[int, NamedPrediction]],
+    truths: Sequence[tuple[int, TruthRow]],
+    edges_of: EdgesOf,
+    material: Callable[[str], str],
+) -> Iterator[BundleLink]:
+    """Edges between bundles, each told by a row; property by property."""
+    offered: dict[tuple[str, str], list[tuple[int, Prediction]]] = {}
+    for place, own in predictions:
+        about = material(own.prediction.material)
+        for name in own.names:
+            offered.setdefault((name, about), []).append((place, own.prediction))
+    wanted: dict[tuple[str, str], list[tuple[int, TruthRow]]] = {}
+    for place, row in truths:
+        wanted.setdefault((row.name, material(row.material)), []).append((place, row))
+    for (name, about), rows in wanted.items():
+        stated = offered.get((name, about), [])
+        for edge in edges_of(
+            name, [own for _, own in stated], [row for _, row in rows]
+        ):
+            place, prediction = stated[edge.prediction]
+            yield BundleLink(
+                left=place,
+                right=rows[edge.truth][0],
+                is_own=prediction.name == name,
+                error=edge.error,
+            )
+
+
+def _greedy(
+    left: Sequence[Sequence[int]],
+    right: Sequence[Sequence[int]],
+    links: Sequence[BundleLink],
+) -> list[tuple[int, int]]:
+    """Each prediction in file order with the first truth row that is left."""
+    neighbours: dict[int, list[int]] = {}
+    for link in links:
+        neighbours.setdefault(link.left, []).append(link.right)
+    order = sorted((row, place) for place in neighbours for row in left[place])
+    taken = [0] * len(right)
+    pairs = []
+    for row, place in order:
+        free = [
+            (right[other][taken[other]], other)
+            for other in neighbours[place]
+            if taken[other] < len(right[other])
+        ]
+        if free:
+            truth, other = min(free)
+            taken[other] += 1
+            pairs.append((row, truth))
+    return pairs

@@ -1,1 +1,0 @@
-"""Pairs predicted with true values, one to one."""

@@ -1,1 +1,0 @@
-"""What the answers come to: pairs, counts, rates, intervals."""

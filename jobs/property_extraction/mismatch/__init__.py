@@ -1,1 +1,0 @@
-"""Which wrong names may mean a missed one, by spelling and by value."""

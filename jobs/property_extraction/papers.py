@@ -1,0 +1,225 @@
+"""Reads the papers of a run: where each one is, and its text on demand.
+
+A folder holds a file a paper, named by its refno; a JSONL file holds a line a paper. A
+text keeps every character of its file but line ends, which become LF, and a byte order
+mark: offsets of quotes are into it. Of a PDF it is what its pages hold, cleaned, and it
+is held: getting it again would take too long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from jobs.inputs.rows import InputRow, object_of
+from jobs.property_extraction.grounding import PaperText
+from runner.errors import DatasetError
+from runner.json_entries import BOM, lines_of
+
+SUFFIXES: Final = (".txt", ".md", ".pdf")
+
+KEPT: Final = 16
+"""Papers that are held at once: those that are asked about in a row."""
+
+# the key of a piece of a paper; a whole one must not look like it
+_PIECE: Final = re.compile(r".*#[0-9]+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A paper that is a file of its own."""
+
+    path: Path
+
+    def read(self) -> str:
+        try:
+            return _unix(self.path.read_bytes().removeprefix(BOM).decode())
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        except UnicodeDecodeError as error:
+            raise DatasetError(
+                f"{self.path.name}: byte {error.start} is not UTF-8 (save it as UTF-8)."
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """A paper that is a line of a JSONL file."""
+
+    path: Path
+    start: int  #: of the line, in bytes
+    size: int
+
+    def read(self) -> str:
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            line = file.read(self.size)
+        fields = object_of(line.removeprefix(BOM).decode(), self.path.name)
+        return _unix(str(fields["text"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A paper whose text took long to get: that of a PDF."""
+
+    text: str
+
+    def read(self) -> str:
+        return self.text
+
+
+_Place: TypeAlias = _File | _Line | _Held
+
+
+class PaperLibrary:
+    """Texts by refno; holds their places, and the last few that were asked for."""
+
+    def __init__(self, places: Mapping[str, _Place] | None = None) -> None:
+        self._places = places or {}
+        self._paper = lru_cache(maxsize=KEPT)(self._read)
+
+    def __contains__(self, refno: object) -> bool:
+        return refno in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        """The refnos, ascending as text."""
+        return iter(sorted(self._places))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def only(self, refnos: Container[str]) -> PaperLibrary:
+        """Those of the papers that are named."""
+        return PaperLibrary(
+            {own: at for own, at in self._places.items() if own in refnos}
+        )
+
+    def paper(self, refno: str) -> PaperText:
+        """A paper's text, as quotes are looked up in it; blank where there is none.
+
+        Raises:
+            DatasetError: its file is no longer to be read.
+        """
+        return self._paper(refno)
+
+    def text(self, refno: str) -> str:
+        """A paper's text; raise `KeyError` where there is none."""
+        if refno not in self._places:
+            raise KeyError(refno)
+        return self.paper(refno).text
+
+    def _read(self, refno: str) -> PaperText:
+        place = self._places.get(refno)
+        return PaperText("" if place is None else place.read())
+
+
+def read_papers(path: Path) -> PaperLibrary:
+    """The papers of a folder, or of a JSONL file.
+
+    Raises:
+        DatasetError: there is none, two are one, or a line is off.
+    """
+    places: Mapping[str, _Place] = _listed(path) if path.is_file() else _filed(path)
+    for refno in places:
+        if _PIECE.fullmatch(refno):
+            raise DatasetError(
+                f"{path.name}: {refno!r} ends as the pieces of a paper do, by # and a "
+                "number (rename the paper)."
+            )
+    return PaperLibrary(places)
+
+
+def _filed(folder: Path) -> dict[str, _Place]:
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    found: dict[str, _Place] = {}
+    twins: dict[str, Path] = {}
+    for path in paths:
+        if path.suffix not in SUFFIXES or not path.is_file():
+            continue
+        twin = twins.setdefault(path.stem, path)
+        if twin is not path:
+            raise DatasetError(
+                f"{folder.name}: {twin.name} and {path.name} are the same paper (keep "
+                "one of the two)."
+            )
+        found[path.stem] = _place(path)
+    if not found:
+        raise DatasetError(
+            f"{folder}: no paper in it (a paper is a file such as Paper_1.txt, .md or "
+            ".pdf, named by its refno)."
+        )
+    return found
+
+
+def _place(path: Path) -> _Place:
+    """Where a paper stands; it is read once, so that what is off is told at once."""
+    if path.suffix == ".pdf":
+        from jobs.inputs.documents import (  # noqa: PLC0415 - for PDF files alone
+            read_document,
+        )
+
+        return _Held(text=read_document(path).text)
+    place = _File(path=path)
+    place.read()
+    return place
+
+
+def _listed(path: Path) -> dict[str, _Place]:
+    found: dict[str, _Place] = {}
+    lines: dict[str, int] = {}
+    for number, start, line in _lines(path):
+        row = _row(path, number, line)
+        refno = row.text("refno").strip()
+        if not refno:
+            raise row.error("refno is blank (fill it in)")
+        first = lines.setdefault(refno, number)
+        if first != number:
+            raise row.error(f"{refno} stands on line {first} too (keep one of the two)")
+        if not isinstance(row.fields.get("text"), str):
+            raise row.error("text is missing (leave it empty for a paper without one)")
+        found[refno] = _Line(path=path, start=start, size=len(line))
+    if not found:
+        raise DatasetError(f"{path.name}: no paper in it (a line a paper is expected).")
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Number, offset and bytes of each line that is not blank."""
+    try:
+        with path.open("rb") as file:
+            start = 0
+            for number, line in lines_of(file, path.name):
+                if line.removeprefix(BOM).strip():
+                    yield number, start, line
+                start += len(line)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _row(path: Path, number: int, line: bytes) -> InputRow:
+    try:
+        text = line.removeprefix(BOM).decode()
+    except UnicodeDecodeError as error:
+        raise DatasetError(
+            f"{path.name} line {number}: byte {error.start + 1} of the line is not "
+            "UTF-8 (save the file as UTF-8)."
+        ) from None
+    fields: dict[str, Any] = object_of(text, f"{path.name} line {number}")
+    return InputRow(file=path.name, line=number, fields=fields)
+
+
+def _unreadable(path: Path, error: OSError) -> DatasetError:
+    why = error.strerror or str(error)
+    return DatasetError(f"{path}: {why} (name a folder of papers, or a JSONL file).")
+
+
+def _unix(text: str) -> str:
+    """LF line ends, so that a checkout on another system asks the same."""
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,380 @@
+"""Parses the replies of each stage; never raises on model output.
+
+The object that was asked for, wherever it stands; else a bare list of objects. Of a
+reply that ends at the token limit the complete rows are kept and the reply is marked as
+partial; under `partial=fail` such a reply is a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from jobs.property_extraction.values.units import is_unit
+from jobs.replies import (
+    Object,
+    arrays,
+    first_object_with,
+    is_cut,
+    objects,
+    parse_failure,
+    reply_content,
+    wellformed,
+    whole_object,
+)
+from jobs.text import plural
+from runner.job import guarded
+from runner.messages import ParseFailure, Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedValue:
+    """One value that a reply states; the texts are the model's own, trimmed.
+
+    Rows that are equal in all of these are one row.
+    """
+
+    name: str
+    value: str
+    unit: str = ""
+    material: str = ""
+    condition: str = ""
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedExtraction:
+    """What a reply to stage `extract` states, in its order, repeats included."""
+
+    rows: tuple[ReportedValue, ...]
+    dropped: int = 0  #: entries without a property or a value
+    cut: int = 0  #: rows beyond the most that one reply may have
+    is_partial: bool = False  #: the reply was cut short; these are its whole objects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedQuotes:
+    """What a reply to stage `requote` says of the rows that it was asked about."""
+
+    quotes: Mapping[int, str]  #: by the number of the row
+    withdrawn: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedVerdict:
+    """Whether two names mean one property."""
+
+    is_match: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedChoice:
+    """Which of its targets a name means."""
+
+    target: int | None  #: place among those that were offered, from 0; None: none
+    reason: str = ""
+
+
+def text_of(value: object) -> str:
+    """The text that a value says, trimmed; empty where it is null, or deeper.
+
+    A list is its texts and an object its fields, joined by semicolons: a condition
+    often comes as `{"temperature": "4 K"}`.
+    """
+    match value:
+        case list():
+            return "; ".join(filter(None, map(scalar, value)))
+        case dict():
+            fields = ((scalar(key), scalar(each)) for key, each in value.items())
+            return "; ".join(f"{key}={text}" for key, text in fields if text)
+        case _:
+            return scalar(value)
+
+
+def scalar(value: object) -> str:
+    """The text of a text, a number, true or false; empty for anything else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return wellformed(value).strip() if isinstance(value, str) else ""
+
+
+MOST_ROWS: Final = 2_000
+"""Rows of one reply that are kept."""
+
+OTHER: Final = "other"
+"""The name of a property that the list lacks; its own stands in `label`."""
+
+_FENCE: Final = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
+_BEGUN: Final = re.compile(r'\{\s*"|\[\s*\{')
+
+_NUMBERED: Final = re.compile(
+    r"(?P<value>"
+    r"(?:(?:ca\.?|about|approx(?:imately|\.)?|up to|below|above|at least|less than"
+    r"|more than)\s)?"
+    r"[\s<>~\u2248\u2243\u223c\u2264\u2265+\u00b1\u2212\u2013x*\u00d7\u00b7.,()^{}e0-9"
+    r"\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u207a\u207b-]*[0-9)}])"
+    r"\s*(?P<unit>(?:[^\W\d_]|[%\u00b0\u2030]).*)",
+    re.DOTALL | re.IGNORECASE,
+)
+# 2D, 6H and 4f are words, however much their letter looks like a unit
+_NAME_WORD: Final = re.compile(r"\s*[0-9]+[A-Za-z]\s*")
+
+
+@guarded
+def parse_extraction(
+    reply: Reply,
+    *,
+    partial: Literal["fail", "keep"],
+) -> ParsedExtraction | ParseFailure:
+    """The values in a reply; an empty list is a legal one.
+
+    Failures: `empty`, `refusal`, `no_properties`, and `truncated`, with the number of
+    complete rows.
+
+    Args:
+        reply: of the model.
+        partial: whether the whole objects of a reply that was cut short count.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = _whole(text)
+    if found is None and not reply.is_truncated:
+        found = _listed_entries(text)
+    if found is not None:
+        return _read(found)
+    if not reply.is_truncated and not _is_cut(text):
+        return ParseFailure(reason="no_properties")
+    remains = list(objects(text, lambda each: "property" in each))
+    kept = _read(remains)
+    if partial == "keep" and kept.rows:
+        return replace(kept, is_partial=True)
+    return ParseFailure(reason="truncated", detail=plural(len(remains), "whole object"))
+
+
+def _whole(text: str) -> list[object] | None:
+    """The list of a reply that is an object from end to end, or has one in a fence."""
+    for piece in (text, *(match[1] for match in _FENCE.finditer(text))):
+        if (own := _properties(whole_object(piece.strip()))) is not None:
+            return own
+    return None
+
+
+def _listed_entries(text: str) -> list[object] | None:
+    """The list of the first object that has one, else the first list of properties.
+
+    An empty list counts where nothing else stands: inside a broken object it may be
+    anything.
+    """
+    first = next(objects(text, lambda each: _properties(each) is not None), None)
+    if first is not None:
+        return _properties(first)
+    for found in arrays(text, as_written=True):
+        if any(isinstance(each, dict) and "property" in each for each in found):
+            return found
+        if not found and "{" not in text:
+            return found
+    return None
+
+
+def _is_cut(text: str) -> bool:
+    """Whether the first object or list that the text begins is cut off by its end."""
+    begun = _BEGUN.search(text)
+    return begun is not None and is_cut(text, begun.start())
+
+
+def _properties(value: Object | None) -> list[object] | None:
+    given = None if value is None else value.get("properties")
+    return given if isinstance(given, list) else None
+
+
+def _read(given: Sequence[object]) -> ParsedExtraction:
+    rows: list[ReportedValue] = []
+    dropped = 0
+    for entry in given:
+        own = list(_rows(entry)) if isinstance(entry, dict) else []
+        rows += own
+        dropped += not own
+    return ParsedExtraction(
+        rows=tuple(rows[:MOST_ROWS]),
+        dropped=dropped,
+        cut=max(len(rows) - MOST_ROWS, 0),
+    )
+
+
+def _rows(entry: Object) -> Iterator[ReportedValue]:
+    """A row for each value of an entry that has a name and any value at all."""
+    name = text_of(entry.get("property"))
+    if name.casefold() == OTHER:
+        name = text_of(entry.get("label")) or name
+    given = entry.get("value")
+    for each in given if isinstance(given, list) else [given]:
+        value, unit = scalar(each), text_of(entry.get("unit"))
+        if not name or not value:
+            continue
+        if not unit:
+            value, unit = _parted(value)
+        yield ReportedValue(
+            name=name,
+            value=value,
+            unit=unit,
+            material=text_of(entry.get("material")),
+            condition=text_of(entry.get("condition")),
+            quote=text_of(entry.get("quote")),
+        )
+
+
+def _parted(value: str) -> tuple[str, str]:
+    """A value such as "2.8 K" as number and unit; others as they are."""
+    match = _NUMBERED.fullmatch(value)
+    if match is None or _NAME_WORD.fullmatch(value):
+        return value, ""
+    number, unit = match["value"].strip(), match["unit"].strip()
+    return (number, unit) if is_unit(unit) else (value, "")
+
+
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+
+
+@guarded
+def parse_requote(reply: Reply) -> ParsedQuotes | ParseFailure:
+    """The quotes and withdrawals in a reply.
+
+    A row is withdrawn by `true` alone; of two entries for one row the first counts, and
+    what names no row is passed over. Failures: `empty`, `refusal`, `truncated`,
+    `no_rows`.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = first_object_with("rows", text)
+    given = _listed_quotes(text) if found is None else found["rows"]
+    if not isinstance(given, list):
+        return parse_failure(reply, "no_rows")
+    quotes: dict[int, str] = {}
+    withdrawn: set[int] = set()
+    for entry in given:
+        if not isinstance(entry, dict):
+            continue
+        number = _number(entry)
+        if number is None or number in quotes or number in withdrawn:
+            continue
+        if text_of(entry.get("withdraw")).casefold() == "true":
+            withdrawn.add(number)
+        elif quote := text_of(entry.get("quote")):
+            quotes[number] = quote
+    return ParsedQuotes(quotes=quotes, withdrawn=frozenset(withdrawn))
+
+
+def _listed_quotes(text: str) -> list[Object] | None:
+    """The first list of nothing but objects."""
+    return next(
+        (
+            found
+            for found in arrays(text, as_written=True)
+            if found and all(isinstance(each, dict) for each in found)
+        ),
+        None,
+    )
+
+
+def _number(entry: Object) -> int | None:
+    written = text_of(entry.get("id"))
+    return int(written) if _NUMBER.fullmatch(written) else None
+
+
+WORDS: Final[Mapping[str, bool]] = {
+    "true": True,
+    "yes": True,
+    "false": False,
+    "no": False,
+}
+
+NONE: Final = "none"
+"""The letter of no target at all."""
+
+_VERDICT_WORD: Final = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
+# "no difference" says what there is not, "not true" what is not so: they decide nothing
+_LACK: Final = re.compile(
+    r"\bno\s+\w|(?:\bnot|n['\u2019]t)\s+(?:true|false|yes)\b", re.IGNORECASE
+)
+_EDGES: Final = " \t\r\n.,:;()[]\"'*_`"
+
+
+@guarded
+def parse_verdict(reply: Reply) -> ParsedVerdict | ParseFailure:
+    """The verdict in a reply: of its objects, else of its words.
+
+    Failures: `empty`, `refusal`, `truncated`, `bad_verdict`, `ambiguous`, `no_verdict`.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = list(objects(text, lambda each: "is_match" in each))
+    if found:
+        said = {WORDS.get(_word(each["is_match"])) for each in found}
+    else:
+        said = {
+            WORDS[word.lower()] for word in _VERDICT_WORD.findall(_LACK.sub("", text))
+        }
+    if len(said) > 1:
+        return ParseFailure(reason="ambiguous")
+    if not said:
+        return parse_failure(reply, "no_verdict")
+    (is_match,) = said
+    if is_match is None:
+        return ParseFailure(reason="bad_verdict")
+    return ParsedVerdict(is_match=is_match, reason=_reason(found))
+
+
+@guarded
+def parse_choice(reply: Reply, targets: Sequence[str]) -> ParsedChoice | ParseFailure:
+    """The choice in a reply: a letter, the target's own name, or none.
+
+    Failures: `empty`, `refusal`, `truncated`, `bad_target`, `ambiguous`, `no_target`.
+
+    Args:
+        reply: of the model.
+        targets: names that were offered, in the order of their letters.
+    """
+    text = reply_content(reply)
+    if isinstance(text, ParseFailure):
+        return text
+    found = list(objects(text, lambda each: "target" in each))
+    if not found and "{" in text:
+        return parse_failure(reply, "no_target")
+    meant = _meanings(targets)
+    given = [each["target"] for each in found] or [text]
+    said = {
+        None if each is None else meant.get(_word(each), len(targets)) for each in given
+    }
+    if len(said) > 1:
+        return ParseFailure(reason="ambiguous")
+    (target,) = said
+    if target == len(targets):
+        return parse_failure(reply, "bad_target" if found else "no_target")
+    return ParsedChoice(target=target, reason=_reason(found))
+
+
+def letter(place: int) -> str:
+    """The letter of a target: A to Z, then AA, AB, ..., as a spreadsheet's columns."""
+    before, own = divmod(place, 26)
+    return (letter(before - 1) if before else "") + chr(ord("A") + own)
+
+
+def _meanings(targets: Sequence[str]) -> dict[str, int | None]:
+    """What each word means; a letter before a name that happens to be one."""
+    letters = {letter(place).casefold(): place for place in range(len(targets))}
+    names = {_word(name): place for place, name in enumerate(targets)}
+    return {**names, NONE: None, **letters}
+
+
+def _word(value: object) -> str:
+    return text_of(value).strip(_EDGES).casefold()
+
+
+def _reason(found: Sequence[Object]) -> str:
+    return text_of(found[-1].get("reason")) if found else ""

@@ -1,1 +1,0 @@
-"""What the replies of each stage say; nothing here raises on model output."""

@@ -1,0 +1,268 @@
+"""Measures a run: the rows, counts and metrics of every model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.metrics import Resamples
+from jobs.property_extraction import name_metrics, rates, row_metrics
+from jobs.property_extraction.aliases.alias_set import AliasSet, Renaming
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.name_metrics import (
+    Encompassment,
+    Mismatches,
+    find_mismatches,
+)
+from jobs.property_extraction.predictions import (
+    ReplicatePredictions,
+    RunPredictions,
+    consensus,
+)
+from jobs.property_extraction.rates import GroupCounts, RateBasis
+from jobs.property_extraction.row_metrics import RowGrounding, row_groundings
+from jobs.property_extraction.row_outcomes import RowOutcomes, row_outcomes
+from jobs.property_extraction.settings import Grounding
+from jobs.property_extraction.values.comparer import Comparer
+from jobs.property_extraction.values.comparison import ComparisonKind, ValueComparison
+from runner.scorecard import Metric
+
+RULES = ("units", "numbers", "categorical", "matching", "paper_set", "abstentions")
+"""Settings that the definition of every count names."""
+
+OTHERS = (
+    *("cluster_keys", "unparsed_composition", "group_by", "dedupe", "min_grounding"),
+    *("name_match", "clash", "crossfit", "consensus"),
+)
+"""Settings that change counts as well, and hardly ever do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredReplicate:
+    """One replicate of a model, or the consensus of several, scored."""
+
+    fates: RowOutcomes
+    counts: GroupCounts
+    compared: Mapping[int, ValueComparison]  #: by prediction: with its partner or name
+    standing: Sequence[RowGrounding]  #: by prediction
+    aliases: AliasSet  #: that acted: the given ones, and drafts that were cross-fitted
+    found: Mismatches | None = None  #: before those drafts; None: there were none
+
+    @property
+    def replicate(self) -> int:
+        """Its number; 0: a consensus."""
+        return self.fates.predicted.replicate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredModel:
+    """One model: each replicate by itself, and what they come to."""
+
+    model: str
+    replicates: Sequence[ScoredReplicate]
+    mismatches: Mismatches  #: of it
+    unrenamed: RowOutcomes  #: of it, as if no alias acted
+    metrics: tuple[Metric, ...]
+
+    @property
+    def first(self) -> ScoredReplicate:
+        """The replicate that tables of one number a row are about."""
+        return self.replicates[0]
+
+    def metric(self, path: str) -> Metric:
+        """A metric by its path; raise `KeyError` where there is none."""
+        found = {metric.path: metric for metric in self.metrics}
+        return found[path]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyResults:
+    """All that was measured."""
+
+    dataset: PropertyDataset
+    sheet: RunPredictions
+    comparer: Comparer
+    columns: Mapping[str, ScoredModel]  #: by model, in the run's order
+    papers: Sequence[str]  #: that any model is scored on, ascending
+    draws: Resamples  #: of these papers
+
+
+def measure_run(dataset: PropertyDataset, sheet: RunPredictions) -> PropertyResults:
+    """Every metric of every model."""
+    settings = dataset.settings
+    scoring = _Scoring(
+        dataset=dataset,
+        comparer=Comparer(
+            settings,
+            clusters=dataset.clusters,
+            space_groups=dataset.space_groups,
+            unit_table=dataset.unit_table,
+        ),
+    )
+    scored = {
+        model: [
+            scoring.replicate(own) for own in _columns(sheet, model, settings.consensus)
+        ]
+        for model in sheet.models
+    }
+    papers = sorted(
+        {
+            refno
+            for own in scored.values()
+            for each in own
+            for refno in each.fates.papers
+        }
+    )
+    draws = Resamples(
+        papers,
+        settings.boot_b,
+        settings.boot_seed,
+        level=settings.level,
+        cluster="paper",
+        form=settings.interval,
+    )
+    return PropertyResults(
+        dataset=dataset,
+        sheet=sheet,
+        comparer=scoring.comparer,
+        columns={
+            model: scoring.column(model, own, papers, draws)
+            for model, own in scored.items()
+        },
+        papers=papers,
+        draws=draws,
+    )
+
+
+def _columns(
+    sheet: RunPredictions, model: str, least: int
+) -> Sequence[ReplicatePredictions]:
+    """A model's replicates, or the one that they agree on."""
+    own = sheet.of(model)
+    return (consensus(own, least),) if least else own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scoring:
+    """The rules by which every replicate is scored."""
+
+    dataset: PropertyDataset
+    comparer: Comparer
+
+    def replicate(self, predicted: ReplicatePredictions) -> ScoredReplicate:
+        standing = row_groundings(self.dataset, predicted, self.comparer)
+        least = self.dataset.settings.min_grounding
+        aliases, found = self.dataset.aliases, None
+        fates = self._fates(predicted, standing, least, aliases)
+        if self.dataset.settings.crossfit:
+            found = self._mismatches(fates)
+            aliases = found.crossfitted(fates.dataset)
+            fates = self._fates(predicted, standing, least, aliases)
+        return ScoredReplicate(
+            fates=fates,
+            counts=GroupCounts.of(fates),
+            compared=dict(row_metrics.compared_rows(fates, self.comparer)),
+            standing=standing,
+            aliases=aliases,
+            found=found,
+        )
+
+    def _mismatches(self, fates: RowOutcomes) -> Mismatches:
+        return find_mismatches(fates, self.comparer, self.dataset.canonical)
+
+    def _fates(
+        self,
+        predicted: ReplicatePredictions,
+        standing: Sequence[RowGrounding],
+        least: Grounding,
+        aliases: AliasSet,
+    ) -> RowOutcomes:
+        levels = row_metrics.LEAST[least]
+        return row_outcomes(
+            self.dataset,
+            predicted,
+            self.comparer,
+            Renaming.of(
+                aliases,
+                self.dataset.settings.name_match,
+                canonical=self.dataset.canonical,
+            ),
+            lambda place: standing[place].quote.level in levels,
+        )
+
+    def column(
+        self,
+        model: str,
+        replicates: Sequence[ScoredReplicate],
+        papers: Sequence[str],
+        draws: Resamples,
+    ) -> ScoredModel:
+        first = replicates[0]
+        found = first.found or self._mismatches(first.fates)
+        rules = self._rules(first.aliases)
+        basis = RateBasis(
+            counts=[own.counts for own in replicates],
+            papers=papers,
+            draws=draws,
+            rules=rules,
+        )
+
+        def metrics() -> Iterator[Metric]:
+            yield from rates.micro(basis)
+            yield from rates.macro(basis)
+            yield from rates.by_paper(basis)
+            yield from rates.failed_as_empty(basis, [own.fates for own in replicates])
+            yield from name_metrics.name_metrics(first.fates)
+            yield from Encompassment.of(first.counts).metrics(first.aliases)
+            yield from row_metrics.status_metrics(
+                first.fates, self.comparer, first.compared
+            )
+            yield from row_metrics.grounding_metrics(first.fates, first.standing)
+            yield from found.metrics(self.dataset.settings.k)
+            if len(self.dataset.papers):
+                counts = [
+                    GroupCounts.of(
+                        self._fates(
+                            own.fates.predicted, own.standing, "grounded", own.aliases
+                        )
+                    )
+                    for own in replicates
+                ]
+                yield from rates.micro(
+                    RateBasis(
+                        counts=counts,
+                        papers=papers,
+                        draws=draws,
+                        rules=f"{rules}, grounded rows alone",
+                    ),
+                    "grounded.",
+                )
+
+        return ScoredModel(
+            model=model,
+            replicates=replicates,
+            mismatches=found,
+            metrics=tuple(metrics()),
+            unrenamed=self._unrenamed(first),
+        )
+
+    def _unrenamed(self, own: ScoredReplicate) -> RowOutcomes:
+        if not own.aliases.accepted:
+            return own.fates
+        least = self.dataset.settings.min_grounding
+        return self._fates(own.fates.predicted, own.standing, least, AliasSet())
+
+    def _rules(self, aliases: AliasSet) -> str:
+        """The rules of scoring, as definitions name them.
+
+        Those that most scorings share are named only where they are others: numbers
+        are compared between runs only if their definitions are equal.
+        """
+        own = self.dataset.settings
+        shared = type(own).model_fields
+        named = [*RULES]
+        named += [name for name in OTHERS if getattr(own, name) != shared[name].default]
+        told = [f"{name}={getattr(own, name)}" for name in named]
+        if self.comparer.left_out(ComparisonKind.PYMATGEN):
+            told.append("compositions left out")
+        return ", ".join([*told, f"aliases={aliases.id}"])

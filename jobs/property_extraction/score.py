@@ -1,0 +1,304 @@
+"""Scores a run: metrics, tables, files, a text, and verdicts for the monitor.
+
+The verdicts are a second pass over the answers, made while they are written, so that
+none is held. A paper is right where nothing of it is missed and nothing is made up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from jobs.measures import TrivialBaseline, add_baselines
+from jobs.metrics import ratio, without_interval
+from jobs.property_extraction.aliases.differences import bookable
+from jobs.property_extraction.caveats import ExcludedRows, findings
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.figures import PropertyFigures
+from jobs.property_extraction.measures import MEASURES
+from jobs.property_extraction.parsing import ParsedExtraction, ParsedQuotes
+from jobs.property_extraction.plan import read_extraction, read_requote, read_rows
+from jobs.property_extraction.predictions import run_predictions
+from jobs.property_extraction.rates import WORDS
+from jobs.property_extraction.results import (
+    PropertyResults,
+    ScoredModel,
+    ScoredReplicate,
+    measure_run,
+)
+from jobs.property_extraction.row_outcomes import RowOutcome, RowOutcomes
+from jobs.property_extraction.row_tables import PropertyRowTables
+from jobs.property_extraction.rows import ROWS_STAGE, Prediction
+from jobs.property_extraction.settings import INPUTS
+from jobs.property_extraction.summary import report, run_text
+from jobs.property_extraction.tables import (
+    ModelFolders,
+    alias_tables,
+    candidate_tables,
+    draft_maps,
+    lint_table,
+    short_tables,
+)
+from jobs.property_extraction.tasks import paper_of
+from jobs.text import plural
+from runner.job import Answer, Answers, Task
+from runner.messages import ParseFailure, Reply
+from runner.scorecard import Comparable, Detail, ItemValues, Scorecard, Verdict
+
+_PaperCounts: TypeAlias = tuple[int, int, int]
+"""TP, FP and FN."""
+
+REQUOTE = "requote"
+
+PARSERS: Mapping[
+    str,
+    Callable[
+        [PropertyDataset, Task, Reply],
+        ParsedExtraction | ParsedQuotes | tuple[Prediction, ...] | ParseFailure,
+    ],
+] = {
+    "extract": read_extraction,
+    REQUOTE: read_requote,
+    ROWS_STAGE: read_rows,
+}
+"""By stage: what speaks of papers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperVerdicts:
+    """One verdict for each answered task; may be read again."""
+
+    results: PropertyResults
+    answers: Answers
+
+    def __iter__(self) -> Iterator[Verdict]:
+        known = {
+            (model, own.replicate): _by_paper(own)
+            for model, column in self.results.columns.items()
+            for own in column.replicates
+        }
+        for family in self.answers.families():
+            for answer in family:
+                task = answer.task
+                # a consensus is no replicate's own
+                papers = known.get((task.model, task.replicate), {})
+                own = _verdict(self.results.dataset, answer, papers)
+                if own is not None:
+                    yield own
+
+
+def _by_paper(own: ScoredReplicate) -> Mapping[str, _PaperCounts]:
+    cells = own.counts.by_paper()
+    return {
+        refno: (int(tp), int(fp), int(fn))
+        for refno, tp, fp, fn in zip(
+            own.counts.papers, cells.tp, cells.fp, cells.fn, strict=True
+        )
+    }
+
+
+def _verdict(
+    dataset: PropertyDataset, answer: Answer, papers: Mapping[str, _PaperCounts]
+) -> Verdict | None:
+    """None of a task that has no reply."""
+    task = answer.task
+    if answer.chat is None:
+        return None
+    # a file names whole papers, whatever signs their names hold
+    refno, piece = (task.key, None) if task.stage == ROWS_STAGE else paper_of(task.key)
+    value, rule = _read(dataset, task, answer.chat)
+    counts = None if piece or task.stage == REQUOTE else papers.get(refno)
+    if counts is not None:
+        rule = ", ".join(
+            filter(None, ("TP {:,} FP {:,} FN {:,}".format(*counts), rule))
+        )
+    return Verdict(
+        task=task.number,
+        model=task.model,
+        stage=task.stage,
+        key=task.key,
+        value=value,
+        expected=plural(len(dataset.truth_by_paper.get(refno, ())), "row"),
+        correct=None if counts is None else not (counts[1] or counts[2]),
+        rule=rule,
+    )
+
+
+def _read(dataset: PropertyDataset, task: Task, reply: Reply) -> tuple[str, str]:
+    """What a reply says, and what was left of it or why it says nothing."""
+    match PARSERS[task.stage](dataset, task, reply):
+        case ParsedExtraction() as found:
+            left = {"dropped": found.dropped, "cut": found.cut}
+            notes = [f"{n:,} {name}" for name, n in left.items() if n]
+            notes += ["cut short"] if found.is_partial else []
+            return plural(len(found.rows), "row"), ", ".join(notes)
+        case ParsedQuotes(quotes=quotes, withdrawn=withdrawn):
+            return f"{plural(len(quotes), 'quote')}, {len(withdrawn):,} withdrawn", ""
+        case ParseFailure(reason=reason):
+            return "", reason
+        case rows:
+            return plural(len(rows), "row"), ""
+
+
+def comparable(column: ScoredModel) -> Comparable:
+    """Makers of the values of a model's headline metrics, by path."""
+    made: dict[str, Callable[[], ItemValues]] = {
+        word: partial(_of_papers, column, word) for word in WORDS
+    }
+    return {**made, "matched": partial(_of_truth, column.first.fates)}
+
+
+def _of_papers(column: ScoredModel, word: str) -> ItemValues:
+    """A ratio of sums over papers; of the first replicate."""
+    counts = column.first.counts
+    above, below = counts.by_paper().sums()[word]
+    return ItemValues(
+        kind="ratio",
+        items=counts.papers,
+        clusters=counts.papers,
+        cluster="paper",
+        first=above.astype(float).tolist(),
+        second=below.astype(float).tolist(),
+        definition=without_interval(column.metric(word).definition),
+    )
+
+
+def _of_truth(fates: RowOutcomes) -> ItemValues:
+    """Whether each truth row is matched."""
+    rows = [
+        (row, fate)
+        for row, fate in zip(fates.truth, fates.truth_fates, strict=True)
+        if fate in {RowOutcome.TP, RowOutcome.FN}
+    ]
+    return ItemValues(
+        kind="mean",
+        items=[str(row.source_row) for row, _ in rows],
+        clusters=[row.refno for row, _ in rows],
+        cluster="paper",
+        first=[float(fate is RowOutcome.TP) for _, fate in rows],
+        definition="matched@1(truth rows with a prediction)",
+    )
+
+
+KEY = "most_frequent"
+
+
+def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
+    """The most frequent property with its most frequent value, in every paper."""
+    truth = [
+        results.dataset.truth[place]
+        for refno in results.papers
+        for place in results.dataset.truth_by_paper.get(refno, ())
+    ]
+    if not truth:
+        return
+    names = Counter(row.name for row in truth)
+    name = min(names, key=lambda each: (-names[each], each))
+    papers = {(row.refno, row.value, row.unit) for row in truth if row.name == name}
+    values = Counter((value, unit) for _, value, unit in papers)
+    best = min(values, key=lambda each: (-values[each], each))
+    tp, stated = values[best], len(results.papers)
+    found = {
+        "precision": ratio(tp, stated),
+        "recall": ratio(tp, len(truth)),
+        "f1": ratio(2 * tp, stated + len(truth)),
+    }
+    for word in WORDS:
+        yield TrivialBaseline(
+            of=word,
+            key=KEY,
+            name=f"{name} = {' '.join(filter(None, best))} in every paper",
+            value=found[word],
+            n=stated,
+            how="the most frequent property of the truth with its most frequent "
+            "value, one row a paper, texts equal",
+        )
+
+
+HEADLINE = "f1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """Everything with a line of its own, made while it is written."""
+
+    files: PropertyRowTables
+    verdicts: Iterable[Verdict]
+
+    def __iter__(self) -> Iterator[Detail]:
+        yield from self.verdicts
+        yield from self.files
+
+
+def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
+    """All metrics, tables and artifacts of a run; pure."""
+    sheet = run_predictions(dataset, answers)
+    results = measure_run(dataset, sheet)
+    folders = ModelFolders(results.columns)
+    files = PropertyRowTables(results, folders)
+    lacking = ExcludedRows.of(results).note
+    found = (*dataset.findings, *findings(results))
+    card = Scorecard(
+        models={
+            model: MEASURES.describe(own.metrics)
+            for model, own in results.columns.items()
+        },
+        summary=run_text(results, found),
+        headline=HEADLINE,
+        worth_explaining=_missed_most(results),
+        tables=(
+            *short_tables(results, folders),
+            *candidate_tables(results, folders),
+            *alias_tables(results, folders),
+            lint_table(results),
+            *files.tables(),
+        ),
+        findings=found,
+        artifacts=(
+            report(results),
+            *draft_maps(results, folders),
+        ),
+        figures=PropertyFigures(results),
+        details=_Details(
+            files=files, verdicts=PaperVerdicts(results=results, answers=answers)
+        ),
+        not_available=tuple(_not_available(results)),
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        missing=sheet.missing,
+        stale=sheet.stale,
+        comparable={model: comparable(own) for model, own in results.columns.items()},
+        bookable={
+            model: partial(bookable, own.first.fates)
+            for model, own in results.columns.items()
+        },
+        units={
+            model: {"TP": own.first.counts.by_paper().totals()[0]}
+            for model, own in results.columns.items()
+        },
+    )
+    frequent = [*trivial_baselines(results)]
+    card = add_baselines(card, dict.fromkeys(results.columns, frequent), MEASURES)
+    return replace(
+        card,
+        tables=tuple(
+            replace(table, caption=table.caption + lacking) for table in card.tables
+        ),
+    )
+
+
+def _missed_most(results: PropertyResults) -> str:
+    """The paper in which the first model misses most; empty where nothing is lost."""
+    for column in results.columns.values():
+        missed = column.first.counts.by_paper().fn
+        return column.first.counts.papers[int(missed.argmax())] if missed.any() else ""
+    return ""
+
+
+def _not_available(results: PropertyResults) -> Iterator[str]:
+    if not len(results.dataset.papers):
+        yield "fabricated quotes, values in the text: no papers are named (--papers)"
+    if not results.dataset.rubric.properties:
+        yield "units, numbers and categories: no rubric is named, all is exact"

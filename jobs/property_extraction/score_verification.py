@@ -1,0 +1,313 @@
+"""Scores and explains a run that verifies names: tables, text, figure and pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from jobs.figures import build_figures
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.measures import ALIASES
+from jobs.property_extraction.name_pairs import HEURISTIC, NamePair, Names
+from jobs.property_extraction.settings import INPUTS
+from jobs.property_extraction.tables import model_slugs
+from jobs.property_extraction.verification import (
+    EQUAL,
+    HEADLINE,
+    SAID,
+    ModelRulings,
+    NameVerification,
+    agreements,
+    verification_metrics,
+    verification_of,
+)
+from jobs.text import TextColumn as TableColumn
+from jobs.text import (
+    clip,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    shortened,
+    text_table,
+)
+from runner.errors import UsageError
+from runner.job import Answers
+from runner.scorecard import (
+    Axis,
+    Cell,
+    FailedFigure,
+    Figure,
+    Panel,
+    Scorecard,
+    Stack,
+    Table,
+)
+
+COLUMNS = (
+    *("pred_name", "gt_name", "is_match", "reason", "model", "count", "avg_sim"),
+)
+
+
+def verification_tables(verification: NameVerification) -> Iterator[Table]:
+    """The verdicts of each model, its matches, and where models differ."""
+    slugs = model_slugs(column.model for column in verification.columns)
+    for column in verification.columns:
+        rows = tuple(_rows(verification, column))
+        yield Table(
+            name=f"alias_verification_all__{slugs[column.model]}",
+            columns=COLUMNS,
+            rows=rows,
+            caption="Every pair, by the majority of replicates; undecided ones blank.",
+        )
+        yield Table(
+            name=f"alias_verification_matches__{slugs[column.model]}",
+            columns=COLUMNS,
+            rows=tuple(row for row in rows if row[2] is True),
+            caption="The pairs that mean one property.",
+        )
+    yield _together(verification)
+    if len(verification.columns) > 1:
+        yield _agreement(verification)
+
+
+def _rows(
+    verification: NameVerification, column: ModelRulings
+) -> Iterator[tuple[Cell, ...]]:
+    for pair in verification.pairs:
+        names = (pair.pred_name, pair.gt_name)
+        if names in verification.equal:
+            yield (*names, True, EQUAL, HEURISTIC, *_told(pair))
+        elif (ruling := column.rulings.get(names)) is not None:
+            said = (ruling.is_match, ruling.reason)
+            yield (*names, *said, column.model, *_told(pair))
+
+
+def _told(pair: NamePair) -> tuple[Cell, Cell]:
+    """What the candidates' file says, and nothing where it says nothing."""
+    return pair.count or None, pair.avg_sim
+
+
+def _together(verification: NameVerification) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for pair in verification.pairs:
+        names = (pair.pred_name, pair.gt_name)
+        ruling = verification.rulings.get(names)
+        if names in verification.equal:
+            rows.append((*names, True, None, None, EQUAL, *_told(pair)))
+        elif ruling is not None:
+            asked = sum(names in column.rulings for column in verification.columns)
+            said = (ruling.is_match, ruling.votes, asked, ruling.reason)
+            rows.append((*names, *said, *_told(pair)))
+    return Table(
+        name="verification",
+        columns=(
+            *("pred_name", "gt_name", "is_match", "votes", "models"),
+            *("reason", "count", "avg_sim"),
+        ),
+        rows=tuple(rows),
+        caption="Every pair, by the majority of all models and replicates; votes are "
+        "those for a match.",
+        is_headline=True,
+    )
+
+
+def _agreement(verification: NameVerification) -> Table:
+    return Table(
+        name="agreement",
+        columns=("model", "other_model", "pairs", "agree", "kappa"),
+        rows=tuple(
+            (first.model, second.model, found.n, found.percent, found.kappa)
+            for first, second, found in agreements(verification)
+        ),
+        caption="Each two models on the pairs that both decided; Cohen's kappa.",
+    )
+
+
+NAME_CELLS = 34
+"""Of a model's name."""
+
+
+def verification_text(verification: NameVerification) -> str:
+    """The summary of one scoring."""
+    return "\n".join([*_summary_lines(verification), ""])
+
+
+def _summary_lines(verification: NameVerification) -> Iterator[str]:
+    equal, known = len(verification.equal), verification.known
+    yield (
+        f"Names verified: {plural(len(verification.pairs), 'pair')}, {equal:,} equal"
+        + (f", {known:,} verified before" if known else "")
+    )
+    columns = verification.columns
+    said = [[own.is_match for own in each.rulings.values()] for each in columns]
+    yield from text_table(
+        (
+            TableColumn(
+                title="model",
+                cells=[shortened(one_line(each.model), NAME_CELLS) for each in columns],
+                has_words=True,
+            ),
+            *(
+                TableColumn(
+                    title=title, cells=[f"{own.count(value):,}" for own in said]
+                )
+                for title, value in (
+                    ("match", True),
+                    ("no match", False),
+                    ("undecided", None),
+                )
+            ),
+            TableColumn(title="unread", cells=[f"{each.unread:,}" for each in columns]),
+        )
+    )
+    yield (
+        "to build aliases: siftlog prepare property-extraction aliases --candidates "
+        "FILE --verdicts RUN --out DIR"
+    )
+
+
+BINS = 10
+"""Of similarity, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationFigures:
+    """The figures of a verification."""
+
+    verification: NameVerification
+
+    def __iter__(self) -> Iterator[Figure | FailedFigure]:
+        return build_figures(lambda: Counter(_placed(self.verification)), (similarity,))
+
+
+def similarity(counts: Mapping[tuple[bool | None, int], int]) -> Figure | None:
+    """Pairs by verdict and bin of similarity."""
+    if not counts:
+        return None
+    return Figure(
+        name="similarity",
+        title="Similarity of names, by verdict",
+        caption="Pairs that were answered, by how alike their names are spelled "
+        "and what most verdicts of all models say. Where matches and others lie "
+        "over one another, spelling does not tell them apart.",
+        panels=(
+            Panel(
+                x=Axis(
+                    label="similarity from",
+                    names=tuple(f"{at / BINS:.1f}" for at in range(BINS)),
+                ),
+                y=Axis(label="pairs", lo=0),
+                marks=tuple(
+                    Stack(
+                        values=tuple(counts.get((said, at), 0) for at in range(BINS)),
+                        label=label,
+                        series=series,
+                    )
+                    for series, (said, label) in enumerate(SAID.items())
+                ),
+            ),
+        ),
+    )
+
+
+def _placed(verification: NameVerification) -> Iterator[tuple[bool | None, int]]:
+    """The verdict and the bin of each pair whose similarity is known."""
+    for pair in verification.pairs:
+        ruling = verification.rulings.get((pair.pred_name, pair.gt_name))
+        if ruling is not None and pair.avg_sim is not None:
+            yield ruling.is_match, min(int(pair.avg_sim * BINS), BINS - 1)
+
+
+def score_verification(dataset: PropertyDataset, answers: Answers) -> Scorecard:
+    """All metrics and tables of a run that verifies names; pure."""
+    verification = verification_of(dataset, answers)
+    return Scorecard(
+        models={
+            column.model: ALIASES.describe(verification_metrics(verification, column))
+            for column in verification.columns
+        },
+        summary=verification_text(verification),
+        headline=HEADLINE,
+        tables=tuple(verification_tables(verification)),
+        findings=dataset.findings,
+        figures=VerificationFigures(verification),
+        details=verification.outcomes,
+        settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),
+        missing=verification.missing,
+        stale=verification.stale,
+        units={
+            column.model: {"pair": len(column.rulings)}
+            for column in verification.columns
+        },
+    )
+
+
+SHOWN = 60
+"""Characters of an unknown item that its error repeats."""
+
+
+def explain_verification(
+    dataset: PropertyDataset, answers: Answers | None, items: tuple[str, ...]
+) -> str:
+    """A page for each name.
+
+    Args:
+        dataset: the pairs.
+        answers: those of a run; None before any.
+        items: predicted names, or names of the truth.
+
+    Raises:
+        UsageError: an item is in no pair; or there is no run yet.
+    """
+    if answers is None:
+        raise UsageError("Nobody was asked yet: name a run, not the job.")
+    verification = verification_of(dataset, answers)
+    pages = (
+        "\n".join(_page_lines(verification, item)) for item in dict.fromkeys(items)
+    )
+    return "\n\n".join(pages) + "\n"
+
+
+def _page_lines(verification: NameVerification, item: str) -> Iterator[str]:
+    found = [own for own in verification.pairs if item in (own.pred_name, own.gt_name)]
+    if not found:
+        raise UsageError(
+            f"No pair has the name {clip(item, SHOWN)!r}; verification.csv lists the "
+            "pairs."
+        )
+    yield from hanging_lines("", one_line(item))
+    for pair in found:
+        yield ""
+        yield from _pair(verification, pair)
+
+
+def _pair(verification: NameVerification, pair: NamePair) -> Iterator[str]:
+    names = (pair.pred_name, pair.gt_name)
+    yield from hanging_lines(
+        "", f"{one_line(pair.pred_name)} => {one_line(pair.gt_name)}"
+    )
+    yield (
+        f"  seen       in {plural(pair.count, 'paper')}, similarity "
+        f"{number(pair.avg_sim, 3)}, equal values {pair.value_hits:,}"
+    )
+    if names in verification.equal:
+        yield "  ruling     match: the names are equal but for case; nobody was asked"
+        return
+    ruling = verification.rulings.get(names)
+    if ruling is None:
+        yield "  ruling     none: it is not answered"
+    else:
+        votes = plural(ruling.votes, "vote")
+        yield f"  ruling     {SAID[ruling.is_match]}, {votes} for"
+    for column in verification.columns:
+        yield from _said(column, names)
+
+
+def _said(column: ModelRulings, names: Names) -> Iterator[str]:
+    for own in column.verdicts:
+        if (own.pred_name, own.gt_name) == names:
+            yield from hanging_lines("  asked      ", one_line(column.model))
+            said = "not read" if own.is_match is None else SAID[own.is_match]
+            yield from hanging_lines("             ", f"{said}: {one_line(own.reason)}")

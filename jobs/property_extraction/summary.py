@@ -1,0 +1,399 @@
+"""Texts of a scoring: the summary for a terminal of 80 columns, and `report.txt`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.property_extraction.caveats import finding_lines, findings
+from jobs.property_extraction.grounding import GroundingLevel
+from jobs.property_extraction.predictions import PaperState
+from jobs.property_extraction.rates import WORDS, rates_of
+from jobs.property_extraction.results import PropertyResults, ScoredModel
+from jobs.property_extraction.results import ScoredModel as Model
+from jobs.property_extraction.row_metrics import NUMBERS, UNITS
+from jobs.property_extraction.row_outcomes import RowOutcome
+from jobs.property_extraction.settings import INPUTS
+from jobs.text import (
+    WIDTH,
+    TextColumn,
+    hanging_lines,
+    number,
+    one_line,
+    plural,
+    shortened,
+    text_table,
+)
+from runner.scorecard import LIMITS, Artifact, Finding, Metric
+from store.printable import printable
+
+LINE_CHARS = 240
+UNDEFINED = "n/a"
+
+QUOTES = {
+    "fabricated": "fabricated_quote_rate",
+    "grounded": "grounded_rate",
+    "hold number": "value_in_quote",
+}
+
+RATES = {"P": "precision", "R": "recall", "F1": "f1"}
+
+
+def run_text(results: PropertyResults, findings: Sequence[Finding]) -> str:
+    """What a terminal shows of a scoring."""
+    lines = [*_head(results)]
+    for column in results.columns.values():
+        lines += _model(results, column)
+    for own in findings:
+        if own.severity != "info" or own.where == LIMITS:
+            lines += hanging_lines("note: ", one_line(finding_lines(own)))
+    return "\n".join([*(printable(line, line=LINE_CHARS) for line in lines), ""])
+
+
+def _head(results: PropertyResults) -> Iterator[str]:
+    settings, aliases = results.dataset.settings, results.dataset.aliases
+    yield f"Property extraction   profile {settings.profile}"
+    if settings.crossfit:
+        yield "aliases: of each paper the draft that the others make"
+    else:
+        acting = f"{aliases.id} ({aliases.status_mix})" if aliases.entries else "none"
+        yield from hanging_lines("aliases: ", acting)
+
+
+def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
+    known = {metric.path: metric for metric in column.metrics}
+
+    def n(path: str) -> str:
+        value = known[path].value or 0
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+    yield shortened(one_line(column.model), WIDTH)
+    yield (
+        f"  {_papers(column)}   rows {n('rows')} predicted, "
+        f"{_truth(column):,} truth   abstained {n('abstained')}"
+    )
+    yield f"  TP {n('tp')}  FP {n('fp')}  FN {n('fn')}"
+    yield "  all rows     " + _rates(known, "")
+    yield "  by property  " + _rates(known, "macro.")
+    if results.dataset.settings.units == "convert":
+        yield "  units    " + _statuses(known, "units", UNITS)
+    yield "  numbers  " + _statuses(known, "numbers", NUMBERS)
+    if len(results.dataset.papers):
+        yield "  quotes   " + "  ".join(
+            f"{name} {_percent(known[path])}" for name, path in QUOTES.items()
+        )
+    share = known["encompassment"].value
+    yield (
+        f"  misses {n('misses')}, name found in {n('name_matches')} "
+        f"({UNDEFINED if share is None else f'{share:.1f}%'})"
+    )
+    yield from _aliases(column)
+
+
+def _aliases(column: ScoredModel) -> Iterator[str]:
+    """What the aliases that act have changed."""
+    own = column.first
+    if not own.aliases.accepted:
+        return
+    before, after = (
+        fates.fates.count(RowOutcome.TP) for fates in (column.unrenamed, own.fates)
+    )
+    renamed = [row.entries for row in own.fates.renamed if row.entries]
+    acting = {entry.key for entries in renamed for entry in entries}
+    idle = len(own.aliases.accepted) - len(acting)
+    yield (
+        f"  aliases  {plural(len(renamed), 'row')} renamed, TP {before:,} without, "
+        f"{after:,} with ({after - before:+,}); {idle:,} renamed none"
+    )
+
+
+def _papers(column: ScoredModel) -> str:
+    """How many papers are scored, and what became of the others."""
+    predicted = column.first.fates.predicted
+    states = Counter(own.state for own in predicted.outcomes.values())
+    del states[PaperState.SCORED]  # a counter does not mind where there is none
+    rest = "".join(f", {n:,} {state}" for state, n in sorted(states.items()))
+    named = {"parted": "in parts", "partial": "truncated"}
+    read = ", ".join(
+        f"{n:,} {word}"
+        for count, word in named.items()
+        if (n := predicted.counts.get(count, 0))
+    )
+    how = f" ({read})" if read else ""
+    return f"papers {len(column.first.fates.papers):,} scored{how}{rest}"
+
+
+def _truth(column: ScoredModel) -> int:
+    """Truth rows that count."""
+    fates = column.first.fates.truth_fates
+    return fates.count(RowOutcome.TP) + fates.count(RowOutcome.FN)
+
+
+def _rates(known: Mapping[str, Metric], prefix: str) -> str:
+    return "  ".join(
+        f"{name} {_with_ends(known[prefix + word])}" for name, word in RATES.items()
+    )
+
+
+def _statuses(known: Mapping[str, Metric], prefix: str, statuses: Sequence[str]) -> str:
+    return (
+        "  ".join(
+            f"{status.replace('_', ' ')} {known[f'{prefix}.{status}'].value:,}"
+            for status in statuses
+            if known[f"{prefix}.{status}"].value
+        )
+        or "none"
+    )
+
+
+def _with_ends(metric: Metric) -> str:
+    if metric.lo is None or metric.hi is None:
+        return _shown(metric.value)
+    return f"{_shown(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
+
+
+def _shown(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:.3f}"
+
+
+def _percent(metric: Metric) -> str:
+    if metric.value is None:
+        return UNDEFINED
+    return f"{metric.value:.1%} of {metric.n:,}"
+
+
+MISMATCHES = 10
+"""Pairs of names that are listed."""
+
+NAME_CELLS = 35
+"""Of a property's name in a table."""
+PAIR_CELLS = 25
+"""Of each name of a pair."""
+
+DIGITS = 16
+"""Of an input's SHA-256; `operations.json` and the log have all."""
+
+
+def report(results: PropertyResults) -> Artifact:
+    """The report of all models."""
+    lines = _ReportText(results).lines()
+    return Artifact(name="report.txt", text="".join(f"{line}\n" for line in lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReportText:
+    results: PropertyResults
+
+    def lines(self) -> Iterator[str]:
+        yield "Property extraction"
+        yield from self._inputs()
+        yield from self._options()
+        yield from self._limits()
+        for model in self.results.columns.values():
+            yield from self._model(model)
+        yield from self._definitions()
+
+    def _inputs(self) -> Iterator[str]:
+        yield from _title("Inputs")
+        # the name alone: where a file lies changes no number
+        named = [
+            (own.setting, own.path.replace("\\", "/").rsplit("/")[-1], own.sha256)
+            for own in self.results.dataset.rules
+        ]
+        yield from text_table(
+            [
+                _words("setting", (setting for setting, _, _ in named)),
+                _words("file", (name for _, name, _ in named)),
+                _words("SHA-256", (digest[:DIGITS] for _, _, digest in named)),
+            ]
+        )
+        dataset = self.results.dataset
+        rows = f"{len(dataset.truth):,}, {dataset.truth_blank:,} without a value apart"
+        yield f"  truth rows {rows}"
+        aliases = dataset.aliases
+        yield f"  alias set  {aliases.id} ({aliases.status_mix})"
+
+    def _options(self) -> Iterator[str]:
+        settings = self.results.dataset.settings
+        yield from _title(f"Options, profile {settings.profile}")
+        options = settings.model_dump(mode="json", exclude={*INPUTS, "profile"})
+        shown = ", ".join(f"{name}={value}" for name, value in options.items())
+        yield from hanging_lines("  ", shown)
+
+    def _limits(self) -> Iterator[str]:
+        yield from _title("What the numbers do not show, and what was left out")
+        found = [
+            *self.results.dataset.findings,
+            *findings(self.results),
+        ]
+        for own in found:
+            yield from hanging_lines("  - ", one_line(finding_lines(own)))
+        if not found:
+            yield "  nothing was noticed"
+
+    def _model(self, model: Model) -> Iterator[str]:
+        known = {metric.path: metric for metric in model.metrics}
+        yield ""
+        yield "=" * 80
+        yield from hanging_lines("", f"Model {one_line(model.model)}")
+        if len(model.replicates) > 1:
+            yield f"{len(model.replicates):,} replicates: means; tables of the first"
+        yield from self._papers(model)
+        yield from _report_rates(known)
+        yield from _report_statuses(known)
+        yield from _encompassment(model, known)
+        yield from _properties(self.results, model)
+        yield from _mismatches(model)
+
+    def _papers(self, model: Model) -> Iterator[str]:
+        yield from _title("Papers")
+        fates = model.first.fates
+        outcomes = fates.predicted.outcomes
+        every = {
+            *fates.dataset.truth_by_paper,
+            *outcomes,
+            *(row.refno for row in fates.predictions),
+        }
+        yield f"  total   {len(every):>6,}"
+        yield f"  scored  {len(fates.papers):>6,}"
+        reasons = Counter(
+            f"{own.state} ({own.reason})" if own.reason else str(own.state)
+            for own in outcomes.values()
+            if own.state != "scored"
+        )
+        for reason, n in sorted(reasons.items()):
+            yield f"  {one_line(reason)}: {n:,}"
+
+    def _definitions(self) -> Iterator[str]:
+        yield ""
+        yield "=" * 80
+        yield "Definitions"
+        said: dict[str, str] = {}
+        for model in self.results.columns.values():
+            for metric in model.metrics:
+                said.setdefault(metric.path, metric.definition)
+        for path, definition in said.items():
+            yield from hanging_lines(f"  {path}: ", definition)
+
+
+def _title(text: str) -> Iterator[str]:
+    yield ""
+    yield text
+
+
+def _words(title: str, cells: Iterable[str]) -> TextColumn:
+    return TextColumn(
+        title=title, cells=[one_line(own) for own in cells], has_words=True
+    )
+
+
+def _numbers(
+    title: str, cells: Iterable[float | None], decimals: int = 3
+) -> TextColumn:
+    return TextColumn(title=title, cells=[number(own, decimals) for own in cells])
+
+
+def _report_rates(known: Mapping[str, Metric]) -> Iterator[str]:
+    yield from _title("Rates")
+    tp, fp, fn = (known[path].value or 0 for path in ("tp", "fp", "fn"))
+    yield f"  TP {tp:,}  FP {fp:,}  FN {fn:,}"
+    paths = [
+        *WORDS,
+        *(f"macro.{name}" for name in WORDS),
+        *(f"macro.{name}~defined" for name in WORDS),
+        *(f"{name}~failed_as_empty" for name in ("recall", "f1")),
+        *(f"grounded.{name}" for name in WORDS),
+    ]
+    shown = [known[path] for path in paths if path in known]
+    yield from text_table(
+        [
+            _words("metric", (own.path for own in shown)),
+            _numbers("value", (own.value for own in shown), 4),
+            _numbers("from", (own.lo for own in shown), 4),
+            _numbers("to", (own.hi for own in shown), 4),
+            TextColumn(
+                title="n", cells=[f"{own.n_defined or own.n:,}" for own in shown]
+            ),
+        ]
+    )
+
+
+def _report_statuses(known: Mapping[str, Metric]) -> Iterator[str]:
+    yield from _title("Rows")
+    for title, prefix, words in (
+        ("", "", ("rows", "abstained", "repeats")),
+        ("units", "units.", UNITS),
+        ("numbers", "numbers.", NUMBERS),
+        ("of properties in SI", "numbers.si.", NUMBERS),
+        ("quotes", "grounding.", tuple(GroundingLevel)),
+    ):
+        counts = "  ".join(f"{name} {known[prefix + name].value:,}" for name in words)
+        yield from hanging_lines(f"  {title:<20}", counts)
+    for path in ("fabricated_quote_rate", "value_in_quote", "value_in_text"):
+        metric = known[path]
+        yield f"  {path:<22}{number(metric.value)} of {metric.n:,}"
+
+
+def _encompassment(model: Model, known: Mapping[str, Metric]) -> Iterator[str]:
+    yield from _title("Encompassment: misses whose name was found")
+    share, by_value = (
+        known[path].value for path in ("encompassment", "encompassment~fn_values")
+    )
+    aliases = model.first.aliases
+    yield (
+        f"  {known['name_matches'].value:,} of {known['misses'].value:,} (paper, "
+        f"property): {number(share, 1)}%; of missed values {number(by_value, 1)}%"
+    )
+    yield f"  alias set {aliases.id} ({aliases.status_mix})"
+
+
+def _properties(results: PropertyResults, model: Model) -> Iterator[str]:
+    """Every property, those with the most misses first."""
+    counts = model.first.counts
+    cells = counts.by_name()
+    precision, recall = (rates_of(cells, name) for name in ("precision", "recall"))
+    order = sorted(
+        range(len(counts.names)), key=lambda at: (-int(cells.fn[at]), counts.names[at])
+    )
+    rubric = results.dataset.rubric
+    yield from _title(f"Properties ({len(order):,}), by misses")
+    yield from text_table(
+        [
+            _names("property", (counts.names[at] for at in order), NAME_CELLS),
+            *(
+                TextColumn(title=title, cells=[f"{int(own[at]):,}" for at in order])
+                for title, own in (("tp", cells.tp), ("fp", cells.fp), ("fn", cells.fn))
+            ),
+            _numbers("P", (precision[at] for at in order), 2),
+            _numbers("R", (recall[at] for at in order), 2),
+            _words("rubric", (str(rubric.kind(counts.names[at])) for at in order)),
+        ]
+    )
+
+
+def _mismatches(model: Model) -> Iterator[str]:
+    every = [own for own in model.mismatches.candidates if own.pred_name != own.gt_name]
+    found = every[:MISMATCHES]
+    yield from _title(f"Largest name mismatches, {len(found):,} of {len(every):,}")
+    if found:
+        yield from text_table(
+            [
+                TextColumn(title="papers", cells=[f"{own.count:,}" for own in found]),
+                _numbers("similar", (own.avg_sim for own in found)),
+                TextColumn(
+                    title="values", cells=[f"{own.value_hits:,}" for own in found]
+                ),
+                _names("predicted", (own.pred_name for own in found), PAIR_CELLS),
+                _names("missed", (own.gt_name for own in found), PAIR_CELLS),
+            ]
+        )
+
+
+def _names(title: str, names: Iterable[str], width: int) -> TextColumn:
+    """Names of properties: they differ at their ends too, so the middle is cut."""
+    return TextColumn(
+        title=title,
+        cells=[shortened(one_line(own), width) for own in names],
+        has_words=True,
+    )

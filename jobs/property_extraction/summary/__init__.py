@@ -1,1 +1,0 @@
-"""The text that a terminal shows."""

@@ -1,0 +1,230 @@
+"""Collects and measures what each model says of each pair of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import assert_never
+
+from jobs.metrics import Agreement, agreement, ratio, replicate_agreement
+from jobs.property_extraction.data import PropertyDataset
+from jobs.property_extraction.name_pairs import (
+    HEURISTIC,
+    NamePair,
+    NameRuling,
+    Names,
+    NameVerdict,
+    majority,
+)
+from jobs.property_extraction.parsing import ParsedChoice
+from jobs.property_extraction.parsing import ParsedVerdict as Answered
+from jobs.property_extraction.plan import read_verdict
+from jobs.property_extraction.tasks import AUTO, DONE, NameQuestion
+from runner import scorecard
+from runner.job import Answer, Answers
+from runner.messages import ParseFailure
+from runner.scorecard import Metric
+
+VERIFY_STAGE = "verify"
+
+EQUAL = "Exact string match (auto-verified)"
+"""The reason of a match that nobody was asked about."""
+
+
+def verdicts_of(dataset: PropertyDataset, answers: Answers) -> Iterator[NameVerdict]:
+    """The verdicts of every model and replicate, by task.
+
+    A reply that cannot be read gives one for each of its pairs that decides nothing;
+    what is not answered gives none, and so does a question that is asked no more.
+    """
+    for family in answers.families():
+        for answer in family:
+            question = dataset.questions.get(answer.task.key)
+            if question is not None and answer.task.stage == VERIFY_STAGE:
+                yield from verdicts_in(dataset, question, answer)
+
+
+def verdicts_in(
+    dataset: PropertyDataset, question: NameQuestion, answer: Answer
+) -> Iterator[NameVerdict]:
+    """The verdicts of one answer on the pairs of its question."""
+    if answer.skip == AUTO:
+        for target in question.targets:
+            yield NameVerdict(
+                pred_name=question.pred_name,
+                gt_name=target,
+                is_match=True,
+                reason=EQUAL,
+                model=HEURISTIC,
+            )
+    if answer.chat is None:
+        return
+    parsed = read_verdict(dataset, answer.task, answer.chat)
+    for place, target in enumerate(question.targets):
+        match parsed:
+            case Answered(is_match=is_match, reason=reason):
+                said: bool | None = is_match
+            case ParsedChoice(target=chosen, reason=reason):
+                said = chosen == place
+            case ParseFailure(reason=reason):
+                said = None
+            case _:
+                assert_never(parsed)
+        yield NameVerdict(
+            pred_name=question.pred_name,
+            gt_name=target,
+            is_match=said,
+            reason=reason,
+            model=answer.task.model,
+        )
+
+
+SAID: Mapping[bool | None, str] = {True: "match", False: "no match", None: "undecided"}
+"""A verdict in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRulings:
+    """What one model says."""
+
+    model: str
+    verdicts: tuple[NameVerdict, ...]  #: of every replicate, by task
+    rulings: Mapping[Names, NameRuling]  #: of pairs that were answered
+
+    @property
+    def unread(self) -> int:
+        """Verdicts whose reply could not be read."""
+        return sum(verdict.is_match is None for verdict in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameVerification:
+    """All that a run says of its pairs."""
+
+    pairs: tuple[NamePair, ...]  #: in the order of the questions
+    equal: frozenset[Names]  #: names that are one but for case: nobody was asked
+    known: int  #: pairs that had a verdict before
+    columns: tuple[ModelRulings, ...]  #: in the run's order of models
+    rulings: Mapping[Names, NameRuling]  #: of all models together
+    outcomes: tuple[scorecard.Verdict, ...]  #: of each answer, for the monitor
+    missing: int  #: answers that are due and not there
+    stale: int  #: answers that no question asks for
+
+
+def verification_of(dataset: PropertyDataset, answers: Answers) -> NameVerification:
+    """One pass over a run's answers."""
+    verdicts: dict[str, list[NameVerdict]] = {model: [] for model in answers.models}
+    outcomes: list[scorecard.Verdict] = []
+    ended = stale = 0
+    for family in answers.families():
+        for answer in family:
+            question = dataset.questions.get(answer.task.key)
+            if question is None or answer.task.stage != VERIFY_STAGE:
+                stale += answer.reply is not None
+                continue
+            ended += not answer.is_open
+            found = list(verdicts_in(dataset, question, answer))
+            said = [each for each in found if each.model != HEURISTIC]
+            verdicts.setdefault(answer.task.model, []).extend(said)
+            if found:
+                outcomes.append(_outcome(answer, found))
+    questions = dataset.questions.values()
+    planned = len(questions) * len(answers.models) * answers.replicates
+    return NameVerification(
+        pairs=tuple(pair for question in questions for pair in question.pairs),
+        equal=frozenset(
+            (question.pred_name, target)
+            for question in questions
+            if question.skip == AUTO
+            for target in question.targets
+        ),
+        known=sum(len(own.pairs) for own in questions if own.skip == DONE),
+        columns=tuple(
+            ModelRulings(model=model, verdicts=tuple(own), rulings=majority(own))
+            for model, own in verdicts.items()
+        ),
+        rulings=majority(verdict for own in verdicts.values() for verdict in own),
+        outcomes=tuple(outcomes),
+        missing=0 if answers.imported else planned - ended,
+        stale=stale,
+    )
+
+
+def _outcome(answer: Answer, found: list[NameVerdict]) -> scorecard.Verdict:
+    """What was read from one answer: of a choice, its target."""
+    unread = next((each.reason for each in found if each.is_match is None), "")
+    chosen = [each.gt_name for each in found if each.is_match]
+    if len(found) == 1 or unread:
+        value = SAID[found[0].is_match]
+    else:
+        value = chosen[0] if chosen else "none"
+    return scorecard.Verdict(
+        task=answer.task.number,
+        model=answer.task.model,
+        stage=answer.task.stage,
+        key=answer.task.key,
+        value=value,
+        expected="",
+        correct=None,
+        rule=unread or answer.skip or "verdict",
+    )
+
+
+HEADLINE = "match_rate"
+
+
+def verification_metrics(
+    verification: NameVerification, column: ModelRulings
+) -> Iterator[Metric]:
+    """The metrics of one model."""
+    said = [ruling.is_match for ruling in column.rulings.values()]
+    yes, no = said.count(True), said.count(False)
+    yield Metric(
+        path=HEADLINE,
+        value=ratio(yes, yes + no),
+        n=yes + no,
+        definition="match_rate@1(pairs called a match / pairs with a verdict; by "
+        "majority of replicates)",
+    )
+    for path, value, definition in (
+        ("pairs", len(verification.pairs), "pairs that were asked about, or equal"),
+        ("matches", yes, "pairs called a match"),
+        ("rejected", no, "pairs called no match"),
+        ("undecided", said.count(None), "pairs with as many for as against, or none"),
+        ("auto_verified", len(verification.equal), "names equal but for case"),
+        ("unread", column.unread, "verdicts whose reply could not be read"),
+    ):
+        yield Metric(
+            path=path,
+            value=value,
+            n=len(verification.pairs),
+            definition=f"{path}@1({definition})",
+        )
+    by_pair: dict[tuple[str, str], list[bool]] = {}
+    for each in column.verdicts:
+        if each.is_match is not None:
+            by_pair.setdefault((each.pred_name, each.gt_name), []).append(each.is_match)
+    alike = replicate_agreement(by_pair.values())
+    yield Metric(
+        path="replicates_agree",
+        value=alike.mean_pairwise,
+        n=alike.items,
+        definition="replicates_agree@1(share of equal verdicts over pairs of "
+        "replicates, mean over name pairs)",
+    )
+
+
+def agreements(
+    verification: NameVerification,
+) -> Iterator[tuple[ModelRulings, ModelRulings, Agreement]]:
+    """How far each two models agree on the pairs that both decided."""
+    for first, second in combinations(verification.columns, 2):
+        both = [
+            (ruling.is_match, other.is_match)
+            for pair, ruling in first.rulings.items()
+            if (other := second.rulings.get(pair)) is not None
+            and None not in {ruling.is_match, other.is_match}
+        ]
+        ours, theirs = ([said[place] for said in both] for place in range(2))
+        yield first, second, agreement(ours, theirs, (False, True))

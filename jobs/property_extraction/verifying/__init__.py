@@ -1,1 +1,0 @@
-"""Scores a verification: what each model says of each pair, and where they differ."""

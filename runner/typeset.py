@@ -2,13 +2,13 @@ r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
 
 A table is declared once and set in any form:
 
-    >>> table = Sheet(
+    >>> table = PrintTable(
     ...     title="Screening of 375 records",
     ...     columns=(
-    ...         Column(name="Metric"),
-    ...         Column(name="value", kind="number", group="gpt"),
-    ...         Column(name="95% interval", kind="interval", group="gpt"),
-    ...         Column(name="n", kind="number"),
+    ...         PrintColumn(name="Metric"),
+    ...         PrintColumn(name="value", kind="number", group="gpt"),
+    ...         PrintColumn(name="95% interval", kind="interval", group="gpt"),
+    ...         PrintColumn(name="n", kind="number"),
     ...     ),
     ...     rows=(("Sensitivity", 0.9333, (0.88, 0.98), 111),),
     ... )

@@ -125,7 +125,7 @@ class VerdictRule:
     def sentence(self, cluster: str) -> str:
         """The rule as a reader should know it.
 
-        >>> Rule(min_clusters=3).sentence("paper").partition("; ")[2]
+        >>> VerdictRule(min_clusters=3).sentence("paper").partition("; ")[2]
         'too few: fewer than 3 papers'
         """
         return (
@@ -138,7 +138,7 @@ class VerdictRule:
 def outcome_words(wins: int, losses: int, ties: int) -> str:
     """Items by outcome, in the one order that is used everywhere.
 
-    >>> standing_words(6, 1, 1)
+    >>> outcome_words(6, 1, 1)
     'won 6, lost 1, tied 1'
     """
     return f"won {wins:,}, lost {losses:,}, tied {ties:,}"

@@ -242,7 +242,7 @@ def batch_key(
 def item_id(key: str, asked: BatchedAttempt) -> str:
     """What a task is called in a batch.
 
-    >>> item_id("siftlog-0a1b2c3d-0123456789abcdef", Asked(7, 2, "feed" * 16))
+    >>> item_id("siftlog-0a1b2c3d-0123456789abcdef", BatchedAttempt(7, 2, "feed" * 16))
     'siftlog-0a1b2c3d-0123456789abcdef-7-feedfeedfeedfeed'
     """
     return f"{key}-{asked.task}-{digest_of(asked.request)}"

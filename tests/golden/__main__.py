@@ -4,6 +4,7 @@
     python -m tests.golden check --only 'errors/*' --json
     python -m tests.golden check --tree ../other      another checkout of the product
     python -m tests.golden take               the outputs of this code, from now on
+    python -m tests.golden speed --against ../other   CPU time, as ratios
 
 The exit code of `check` is 0 where all outputs are equal, else 1. Look at each
 difference before you take the outputs anew: design/golden.md.
@@ -21,12 +22,15 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from tests.golden import manifest
+from tests.golden import manifest, realdata
 from tests.golden.cases import JOBS, Case
 from tests.golden.errors import error_cases
 from tests.golden.helps import help_cases
 from tests.golden.manifest import Difference, entry_of, is_wanted
+from tests.golden.runs import run_cases
 from tests.golden.samples import sample_cases
+from tests.golden.screens import screen_cases
+from tests.golden.spoiled import spoiled_cases
 from tests.golden.taking import Tree, take
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +41,15 @@ SHOWN = 8
 def all_cases(tree: Tree) -> list[Case]:
     """Every case there is, the long ones first: they are spread over two processes."""
     samples = {job: tree.sample(job) for job in JOBS}
-    return [*sample_cases(samples), *help_cases(), *error_cases()]
+    return [
+        *sample_cases(samples),
+        *run_cases(),
+        *help_cases(),
+        *error_cases(),
+        *spoiled_cases(tree.sample),
+        *screen_cases(),
+        *realdata.real_cases(ROOT),
+    ]
 
 
 def wanted_cases(tree: Tree, patterns: Sequence[str]) -> list[Case]:
@@ -86,6 +98,9 @@ def check_command(options: argparse.Namespace) -> int:
         entries, before = manifest.read_manifest(), manifest.read_texts()
     after = {k: v for k, v in after.items() if is_wanted(k, options.only)}
     entries = {k: v for k, v in entries.items() if is_wanted(k, options.only)}
+    if realdata.folder(ROOT) is None:
+        entries = {k: v for k, v in entries.items() if not k.startswith("realdata/")}
+        print("Real data is absent: its outputs are left out.", file=sys.stderr)
     found = list(manifest.differences(entries, after))
     took = time.perf_counter() - began
     if options.json:
@@ -116,6 +131,22 @@ def _show(
             print(f"{n:5}  {room}")
 
 
+def speed_command(options: argparse.Namespace) -> int:
+    """Measure CPU time, of one checkout or of two in turn."""
+    from tests.golden.speed import measure, table  # noqa: PLC0415 - not for checks
+
+    trees = [Tree(root=options.tree.resolve())]
+    if options.against:
+        trees.insert(0, Tree(root=options.against.resolve()))
+    names = [tree.root.name for tree in trees]
+    found = []
+    for series in measure(trees, rounds=options.rounds, only=options.only):
+        found.append(series)
+        print(table([series], names), file=sys.stderr)
+    print(table(found, names), end="")
+    return 0
+
+
 def main(arguments: Sequence[str]) -> int:
     """Read the command line and do what it names."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden")
@@ -137,6 +168,12 @@ def main(arguments: Sequence[str]) -> int:
             command.add_argument(
                 "--against", type=Path, help="make both from code: compare with TREE"
             )
+    speed = commands.add_parser("speed", help=speed_command.__doc__)
+    speed.set_defaults(function=speed_command)
+    speed.add_argument("--tree", type=Path, default=ROOT, help="code to measure")
+    speed.add_argument("--against", type=Path, help="code of before: ratios to it")
+    speed.add_argument("--rounds", type=int, default=15, help="of the quick measures")
+    speed.add_argument("--only", action="append", default=[], help="part of a name")
     options = parser.parse_args(arguments)
     result: int = options.function(options)
     return result

@@ -11,6 +11,7 @@ import difflib
 import fnmatch
 import hashlib
 import io
+import os
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -79,13 +80,15 @@ def read_texts(path: Path = ARCHIVE) -> dict[str, str]:
 
 def write_texts(texts: Mapping[str, str], path: Path = ARCHIVE) -> None:
     """Write the texts that may be stored; equal texts give an equal file."""
-    with tarfile.open(path, "w:xz", preset=6) as archive:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with tarfile.open(draft, "w:xz", preset=6) as archive:
         for name, text in sorted(texts.items(), key=_by_kind):
             if not name.startswith(HASH_ONLY):
                 data = text.encode("utf-8", "surrogateescape")
                 member = tarfile.TarInfo(name)
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
+    draft.replace(path)
 
 
 def _by_kind(item: tuple[str, str]) -> tuple[str, str]:

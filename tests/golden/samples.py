@@ -16,7 +16,7 @@ REPLIES = {
 }
 """Recorded replies that a model is made of; paper-investigation imports its own."""
 CHANGES = {
-    "evidence-retrieval": ("--set profile=evidence-pipeline", "--set tau=0.4"),
+    "evidence-retrieval": ("--set profile=published-cv", "--set tau=0.4"),
     "paper-investigation": ("--profile clinpgx-qa", "--variant-link whole"),
     "property-extraction": ("--profile published", "--units ignore"),
     "review-benchmark": ("--threshold 2", "--matching single-pass"),
@@ -24,7 +24,7 @@ CHANGES = {
 }
 """Other settings that a run is scored under."""
 METRICS = {
-    "evidence-retrieval": "auroc",
+    "evidence-retrieval": "brier",
     "paper-investigation": "avg_paper_score",
     "property-extraction": "f1",
     "review-benchmark": "macro.recall",
@@ -78,7 +78,7 @@ def _baseline(job: str, items: list[str]) -> Case:
         "prompts a",
         "prompts a --json",
         *_explained("a", items),
-        f"explain a {items[0]} --json",
+        f"explain a '{items[0]}' --json",
     ]
     return Case(
         name=f"samples/{job}/baseline",
@@ -107,7 +107,7 @@ def _replies(job: str, items: list[str]) -> Case:
         files["papers"] = f"@sample/{job}/papers"
         begin = [
             (
-                f"import {job} {' '.join(sorted(f'{n}.jsonl' for n in names))} --run-id a "
+                f"import {job} larch-70b.jsonl moss-3b.jsonl --run-id a "
                 "--bench bench.jsonl --questions questions --papers papers"
             )
         ]
@@ -121,8 +121,8 @@ def _replies(job: str, items: list[str]) -> Case:
         "compare a",
         f"compare a --metric {metric} --items {metric} --json",
         (
-            f"compare a --metric {metric} --items {metric} --out items.csv --csv all.csv "
-            "--b 200 --format markdown"
+            f"compare a --metric {metric} --items {metric} --out items.csv "
+            "--csv all.csv --b 200 --format markdown"
         ),
         f"history {job} --against last",
         "models a",

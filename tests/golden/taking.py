@@ -15,7 +15,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-import re
 import shutil
 import sqlite3
 import struct
@@ -28,13 +27,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.golden.cases import Case
+from tests.golden import realdata
+from tests.golden.cases import Case, titled
+from tests.golden.runs import put_inputs
 
 WORKER = Path(__file__).with_name("worker.py")
 LENGTH = 40
 """Characters of the path of every working folder: some lines are wrapped by width."""
 _PASSED = ("PATH", "LANG", "TMPDIR", "PYTHONHASHSEED", "SIFTLOG_REALDATA")
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_TEXT = "$ siftlog {line}\n{out}--- stderr\n{err}--- exit {code}"
 
 
 class TakingFailed(Exception):
@@ -67,6 +68,7 @@ def take(tree: Tree, cases: Iterable[Case], *, width: int = 2) -> dict[str, str]
     with tempfile.TemporaryDirectory(prefix="siftlog-golden-") as temporary:
         work = _padded(Path(temporary))
         listed = list(cases)
+        put_inputs()
         for case in listed:
             case.lay_out(work, tree.sample)
         _run(tree, listed, work, width)
@@ -75,9 +77,10 @@ def take(tree: Tree, cases: Iterable[Case], *, width: int = 2) -> dict[str, str]
             outputs.update(_collected(case, work))
         if os.environ.get("SIFTLOG_GOLDEN_KEEP"):
             shutil.copytree(work, os.environ["SIFTLOG_GOLDEN_KEEP"])
-    return {
-        name: _normal(text, work, tree.root) for name, text in sorted(outputs.items())
-    }
+    places = {str(work): "<work>", str(tree.root): "<tree>"}
+    if data := realdata.folder(tree.root):
+        places = {str(data): "<realdata>"} | places
+    return {name: _normal(text, places) for name, text in sorted(outputs.items())}
 
 
 def _padded(folder: Path) -> Path:
@@ -98,6 +101,7 @@ def _run(tree: Tree, cases: Iterable[Case], work: Path, width: int) -> None:
         "LC_ALL": "C.UTF-8",
         "TZ": "UTC",
         "HOME": str(home),
+        "LOGNAME": "somebody",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # no network at import
         "MPLCONFIGDIR": str(home / "matplotlib"),
         "OPENBLAS_NUM_THREADS": "1",
@@ -121,27 +125,19 @@ def _run(tree: Tree, cases: Iterable[Case], work: Path, width: int) -> None:
         raise TakingFailed(done.stdout)
     if os.environ.get("SIFTLOG_GOLDEN_TIMES"):
         print(done.stdout, end="", file=sys.stderr)
-        for seconds, name in json.loads((work / "took.json").read_text())[:40]:
-            print(f"{seconds:6.2f} s  {name}", file=sys.stderr)
+        for cpu, wall, name in json.loads((work / "took.json").read_text())[:40]:
+            print(f"{cpu:6.2f} s CPU {wall:6.2f} s  {name}", file=sys.stderr)
 
 
 def _collected(case: Case, work: Path) -> Iterator[tuple[str, str]]:
     taken = work / "taken" / case.name
-    for number, step in enumerate(case.steps, 1):
-        if not step.is_compared:
-            continue
+    for number, (step, title) in enumerate(titled(case.steps), 1):
         texts = {
             kind: (taken / f"{number:02}.{kind}").read_text("utf-8", "backslashreplace")
             for kind in ("out", "err", "code")
         }
-        title = f"siftlog {step.line}"
-        yield (
-            f"{case.name}/{number:02} {step.title}",
-            (
-                f"$ {title}\n{texts['out']}--- stderr\n{texts['err']}"
-                f"--- exit {texts['code']}"
-            ),
-        )
+        if step.is_compared:
+            yield f"{case.name}/{title}", _TEXT.format(line=step.line, **texts)
     folder = work / "cases" / case.name
     seen = set()
     for pattern in case.collect:
@@ -155,8 +151,10 @@ def _collected(case: Case, work: Path) -> Iterator[tuple[str, str]]:
                 yield f"{case.name}/files/{name}", content(path)
 
 
-def _normal(text: str, work: Path, tree: Path) -> str:
-    return text.replace(str(work), "<work>").replace(str(tree), "<tree>")
+def _normal(text: str, places: Mapping[str, str]) -> str:
+    for path, word in places.items():
+        text = text.replace(path, word)
+    return text
 
 
 # Files as texts

@@ -20,7 +20,7 @@ What is frozen, and why:
 
 from __future__ import annotations
 
-import asyncio.base_events
+import asyncio
 import gc
 import hashlib
 import importlib
@@ -61,6 +61,10 @@ EPOCH = 1_772_359_200
 MONOTONIC = 86_400.0
 HOST = "golden"
 TIMEOUT_S = 120.0
+SIZES = ((80, 24), (160, 50))
+"""Columns and lines of the monitor's windows."""
+SETTLED = 10
+"""Times that a screen must be the same, 40 ms apart."""
 
 
 class Step(NamedTuple):
@@ -70,6 +74,7 @@ class Step(NamedTuple):
     stdin: str = ""
     variables: dict[str, str] = {}  # noqa: RUF012 - read only
     after_s: float = 0.0
+    keys: str | None = None
 
 
 def freeze() -> None:
@@ -80,6 +85,22 @@ def freeze() -> None:
     time.localtime = lambda s=None: real["localtime"](EPOCH if s is None else s)
     time.gmtime = lambda s=None: real["gmtime"](EPOCH if s is None else s)
     set_clock(0.0)
+    _pretend_host()
+
+
+def pretend(offset_s: float) -> None:
+    """Show another day on a clock that goes on, and another machine: for recordings."""
+    real = {name: getattr(time, name) for name in ("time", "time_ns")}
+    clocks = {
+        "time": lambda: real["time"]() + offset_s,
+        "time_ns": lambda: real["time_ns"]() + int(offset_s * 10**9),
+    }
+    for name, clock in clocks.items():
+        setattr(time, name, clock)
+    _pretend_host()
+
+
+def _pretend_host() -> None:
     names = os.uname()
     uname = type(names)(
         (names.sysname, HOST, names.release, names.version, names.machine)
@@ -126,7 +147,7 @@ def load() -> Any:
     for group in ("jobs", "reports", "decisions", "commands"):
         for point in entry_points(group=f"{COMMAND}.{group}"):
             point.load()
-    tops = {command.module.split(".")[0], "jobs", "store"}
+    tops = {command.module.split(".")[0], "jobs", "store", "tui"}
     for top in sorted(tops):
         _import_all(top)
     return main
@@ -161,6 +182,8 @@ def perform(main: Any, step: Step, out: Path, number: int) -> None:
         setattr(sys, name, wrapped)
         setattr(sys, f"__{name}__", wrapped)
     sys.argv = [COMMAND, *step.argv]
+    if step.keys is not None:
+        show_screen(step.keys.split())
     code = 70
     try:
         main()
@@ -173,6 +196,42 @@ def perform(main: Any, step: Step, out: Path, number: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def show_screen(keys: list[str]) -> None:
+    """Let an application of textual print its screen, after some keys, and end."""
+    from textual.app import App  # noqa: PLC0415 - by the monitor alone
+
+    async def drive(app: App[Any]) -> None:
+        first, *others = SIZES
+        async with app.run_test(size=first) as pilot:
+            lines = await _settled(pilot)
+            for key in keys:
+                await pilot.press(key)
+                lines = await _settled(pilot)
+            print(*lines, sep="\n")
+            for size in others:
+                await pilot.resize_terminal(*size)
+                print(*await _settled(pilot), sep="\n")
+            app.exit()
+
+    App.run = lambda app, *_, **__: asyncio.run(drive(app))  # type: ignore[method-assign]
+
+
+async def _settled(pilot: Any) -> list[str]:
+    """The lines of the screen once nothing works on it and they stay the same."""
+    seen: list[str] = []
+    same = 0
+    for _ in range(400):
+        await pilot.pause(0.04)
+        strips = pilot.app.screen._compositor.render_strips()
+        lines = [strip.text.rstrip() for strip in strips]
+        is_busy = any(not worker.is_finished for worker in pilot.app.workers)
+        same = same + 1 if lines == seen and not is_busy else 0
+        seen = lines
+        if same >= SETTLED:
+            break
+    return seen
 
 
 def run_case(main: Any, case: dict[str, Any], work: Path) -> None:
@@ -206,6 +265,7 @@ def _waited(child: int) -> int:
 
 def run(cases: list[dict[str, Any]], work: Path, width: int) -> None:
     """Run all cases, *width* at a time."""
+    importlib.import_module("textual.app")  # its timers keep the real clock
     freeze()
     began = time.perf_counter()
     main = load()
@@ -215,6 +275,7 @@ def run(cases: list[dict[str, Any]], work: Path, width: int) -> None:
     alive: dict[int, tuple[str, float]] = {}
     waiting = list(reversed(cases))
     took = []
+    spent = 0.0
     while waiting or alive:
         while waiting and len(alive) < width:
             case = waiting.pop()
@@ -224,7 +285,9 @@ def run(cases: list[dict[str, Any]], work: Path, width: int) -> None:
             alive[child] = (case["folder"], time.perf_counter())
         ended, _ = os.wait()
         name, start = alive.pop(ended)
-        took.append((time.perf_counter() - start, name))
+        cpu = sum(os.times()[2:4])
+        took.append((cpu - spent, time.perf_counter() - start, name))
+        spent = cpu
     Path(work, "took.json").write_text(json.dumps(sorted(took, reverse=True)))
 
 

@@ -3,8 +3,8 @@
 Started as a script by the interpreter of the tree that is examined, with a file of
 cases. It imports the product once, then forks a process for every command: a command
 starts like a fresh one, without the seconds that imports take. Nothing here knows the
-layout of the product, except the table `CONSTANT`: the command is found by the entry
-point of its console script.
+layout of the product: the command is found by the entry point of its console script,
+and `CONSTANT` has the name of one function, wherever it is.
 
 What is frozen, and why:
 
@@ -39,12 +39,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: Modules of the product that must be known by name: a function whose result is
-#: replaced by a constant, before anything else imports it.
-CONSTANT = {"runner.fingerprint:code_hash": "c0de" * 16}
-#: Entry points of the console script, and of the packages that are imported at once.
+#: Functions of the product whose result is replaced, by their names: in every module
+#: that has one of that name.
+CONSTANT = {"code_hash": "c0de" * 16}
+#: The console script, and the beginning of its groups of entry points.
 COMMAND = "siftlog"
-#: Read-ahead of slow imports that many commands need.
+#: Slow imports that many commands need.
 LIBRARIES = (
     "litellm",
     "matplotlib.backends.backend_agg",
@@ -137,9 +137,6 @@ def seed_random(seed: str) -> None:
 
 def load() -> Any:
     """Import the whole product; return the function of its console script."""
-    for place, value in CONSTANT.items():
-        module, name = place.split(":")
-        setattr(importlib.import_module(module), name, lambda *_, v=value: v)
     for name in LIBRARIES:
         importlib.import_module(name)
     (command,) = entry_points(group="console_scripts", name=COMMAND)
@@ -150,7 +147,18 @@ def load() -> Any:
     tops = {command.module.split(".")[0], "jobs", "store", "tui"}
     for top in sorted(tops):
         _import_all(top)
+    _replace_constants(tops)
     return main
+
+
+def _replace_constants(tops: set[str]) -> None:
+    own = [m for name, m in list(sys.modules.items()) if name.split(".")[0] in tops]
+    for name, value in CONSTANT.items():
+        holders = [module for module in own if callable(vars(module).get(name))]
+        if not holders:
+            raise LookupError(f"no module has {name}: see CONSTANT in {__file__}")
+        for module in holders:
+            setattr(module, name, lambda *_, value=value: value)
 
 
 def _import_all(top: str) -> None:

@@ -22,14 +22,16 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from tests.golden import manifest, realdata
-from tests.golden.cases import JOBS, Case
-from tests.golden.errors import error_cases
-from tests.golden.helps import help_cases
+from tests.golden import manifest
+from tests.golden.cases import JOBS, Case, error_cases, help_cases
 from tests.golden.manifest import Difference, entry_of, is_wanted
-from tests.golden.runs import run_cases
-from tests.golden.samples import sample_cases
-from tests.golden.screens import screen_cases
+from tests.golden.runs import run_cases, screen_cases
+from tests.golden.samples import (
+    import_cases,
+    real_cases,
+    realdata_folder,
+    sample_cases,
+)
 from tests.golden.spoiled import spoiled_cases
 from tests.golden.taking import Tree, take
 
@@ -43,12 +45,13 @@ def all_cases(tree: Tree) -> list[Case]:
     samples = {job: tree.sample(job) for job in JOBS}
     return [
         *sample_cases(samples),
+        *import_cases(),
         *run_cases(),
         *help_cases(),
         *error_cases(),
         *spoiled_cases(tree.sample),
         *screen_cases(),
-        *realdata.real_cases(ROOT),
+        *real_cases(ROOT),
     ]
 
 
@@ -98,7 +101,7 @@ def check_command(options: argparse.Namespace) -> int:
         entries, before = manifest.read_manifest(), manifest.read_texts()
     after = {k: v for k, v in after.items() if is_wanted(k, options.only)}
     entries = {k: v for k, v in entries.items() if is_wanted(k, options.only)}
-    if realdata.folder(ROOT) is None:
+    if realdata_folder(ROOT) is None:
         entries = {k: v for k, v in entries.items() if not k.startswith("realdata/")}
         print("Real data is absent: its outputs are left out.", file=sys.stderr)
     found = list(manifest.differences(entries, after))
@@ -162,7 +165,7 @@ def main(arguments: Sequence[str]) -> int:
             help="names; repeatable",
         )
         command.add_argument("--tree", type=Path, default=ROOT, help="code to execute")
-        command.add_argument("--width", type=int, default=2, help="processes at a time")
+        command.add_argument("--width", type=int, default=3, help="processes at a time")
         if name == "check":
             command.add_argument("--json", action="store_true", help="JSON lines")
             command.add_argument(

@@ -1,7 +1,7 @@
-"""The recorded runs, read by every command: finished, killed, split, old, damaged.
+"""The recorded runs, read by every command and by the monitor.
 
-Each group of runs has a folder of its own with copies of their logs, so that commands
-which merge or score do not meet.
+They were finished, killed, split, are old or damaged. Each group of runs has a folder
+of its own with copies of their logs, so that commands which merge or score do not meet.
 """
 
 from __future__ import annotations
@@ -240,3 +240,52 @@ def _elsewhere() -> Case:
             "tasks far --limit 5",
         ),
     )
+
+
+# The monitor: screens as text, in a large and a small window. The application is the
+# one that `siftlog watch` starts: only textual's own `App.run` is replaced, by one
+# without a terminal.
+
+WALK = (
+    "=run tab tab =models t =tasks j enter =task tab =reply escape escape "
+    "e =events escape m =metrics tab =retries escape c =choices escape a =requests "
+    "escape i =config escape question_mark =help"
+)
+"""The way through all screens of a run: keys, and `=NAME` where one is written down."""
+WATCHED = ("done", "killed", "steered", "wide")
+DRIVER = {
+    "TEXTUAL_DRIVER": "textual.drivers.headless_driver:HeadlessDriver",
+    "TEXTUAL_ANIMATIONS": "none",
+    "TERM": "xterm-256color",
+    "COLORTERM": "truecolor",
+}
+
+
+def screen_cases() -> Iterator[Case]:
+    """A case for each run, and one for the list of runs."""
+    if not recorded():
+        return
+    for run in WATCHED:
+        files = {k: v for k, v in recorded().items() if k.startswith(f"runs/{run}")}
+        yield Case(
+            name=f"screens/{run}",
+            files=files,
+            steps=[_step(f"watch {run} --read-only", WALK)],
+        )
+    names = tuple(f"runs/{run}/" for run in ("done", "killed", "steered", "spent"))
+    yield Case(
+        name="screens/all",
+        files={k: v for k, v in recorded().items() if k.startswith(names)},
+        steps=[
+            _step("watch --read-only", "=runs down enter =run"),
+            _step("watch --ascii", "=runs"),
+            _step("watch done --ascii", "=run question_mark =help"),
+            _step("watch killed", "P =question escape b =question"),
+            _step("watch done --replay max", "=end"),
+            _step("watch killed --replay max --at 60", "=end"),
+        ],
+    )
+
+
+def _step(line: str, keys: str) -> Step:
+    return Step(line=line, variables=DRIVER, keys=keys)

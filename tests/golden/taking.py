@@ -6,6 +6,7 @@ here, because they cannot be fixed from outside:
 
 - the folders of the execution and of the tree, replaced by `<work>` and `<tree>`:
   messages quote absolute paths;
+- the frames of a traceback: they name files and lines of the code;
 - binary files are read by content: tables of Parquet and SQLite as text, a PNG as its
   size (its SVG twin is compared in full), archives as the names of their members.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 import shutil
 import sqlite3
 import struct
@@ -27,14 +29,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.golden import realdata
 from tests.golden.cases import Case, titled
 from tests.golden.runs import put_inputs
+from tests.golden.samples import realdata_folder
 
 WORKER = Path(__file__).with_name("worker.py")
 LENGTH = 40
 """Characters of the path of every working folder: some lines are wrapped by width."""
 _PASSED = ("PATH", "LANG", "TMPDIR", "PYTHONHASHSEED", "SIFTLOG_REALDATA")
+_FRAMES = re.compile(r"(Traceback \(most recent call last\):\n)(?: .*\n)+")
 _TEXT = "$ siftlog {line}\n{out}--- stderr\n{err}--- exit {code}"
 
 
@@ -59,7 +62,7 @@ class Tree:
         return self.root / "jobs" / job.replace("-", "_") / "sample"
 
 
-def take(tree: Tree, cases: Iterable[Case], *, width: int = 2) -> dict[str, str]:
+def take(tree: Tree, cases: Iterable[Case], *, width: int = 3) -> dict[str, str]:
     """Make the outputs of *cases* with the code of *tree*.
 
     Raises:
@@ -78,7 +81,7 @@ def take(tree: Tree, cases: Iterable[Case], *, width: int = 2) -> dict[str, str]
         if os.environ.get("SIFTLOG_GOLDEN_KEEP"):
             shutil.copytree(work, os.environ["SIFTLOG_GOLDEN_KEEP"])
     places = {str(work): "<work>", str(tree.root): "<tree>"}
-    if data := realdata.folder(tree.root):
+    if data := realdata_folder(tree.root):
         places = {str(data): "<realdata>"} | places
     return {name: _normal(text, places) for name, text in sorted(outputs.items())}
 
@@ -154,7 +157,7 @@ def _collected(case: Case, work: Path) -> Iterator[tuple[str, str]]:
 def _normal(text: str, places: Mapping[str, str]) -> str:
     for path, word in places.items():
         text = text.replace(path, word)
-    return text
+    return _FRAMES.sub(r"\1", text)
 
 
 # Files as texts

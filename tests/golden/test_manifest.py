@@ -9,7 +9,7 @@ import pytest
 
 from tests.golden import manifest
 from tests.golden.__main__ import ROOT, all_cases, main, wanted_cases
-from tests.golden.helps import COMMANDS
+from tests.golden.cases import COMMANDS
 from tests.golden.manifest import Difference, entry_of
 from tests.golden.taking import Tree, content, take
 

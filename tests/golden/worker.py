@@ -63,6 +63,7 @@ HOST = "golden"
 TIMEOUT_S = 120.0
 SIZES = ((80, 24), (160, 50))
 """Columns and lines of the monitor's windows."""
+_monotonic = time.monotonic  # noqa: TID251 - of this machine
 SETTLED = 10
 """Times that a screen must be the same, 40 ms apart."""
 
@@ -191,7 +192,7 @@ def perform(main: Any, step: Step, out: Path, number: int) -> None:
         setattr(sys, f"__{name}__", wrapped)
     sys.argv = [COMMAND, *step.argv]
     if step.keys is not None:
-        show_screen(step.keys.split())
+        show_screens(step.keys.split())
     code = 70
     try:
         main()
@@ -206,24 +207,30 @@ def perform(main: Any, step: Step, out: Path, number: int) -> None:
         os._exit(code)
 
 
-def show_screen(keys: list[str]) -> None:
-    """Let an application of textual print its screen, after some keys, and end."""
+def show_screens(keys: list[str]) -> None:
+    """Let an application of textual follow keys, print some of its screens, and end.
+
+    Args:
+        keys: keys, and `=NAME`, which prints the screen as it is then, in all sizes.
+    """
     from textual.app import App  # noqa: PLC0415 - by the monitor alone
 
     async def drive(app: App[Any]) -> None:
-        first, *others = SIZES
-        async with app.run_test(size=first) as pilot:
-            lines = await _settled(pilot)
+        async with app.run_test(size=SIZES[0]) as pilot:
+            await _settled(pilot)
             for key in keys:
-                await pilot.press(key)
-                lines = await _settled(pilot)
-            print(*lines, sep="\n")
-            for size in others:
-                await pilot.resize_terminal(*size)
-                print(*await _settled(pilot), sep="\n")
+                if not key.startswith("="):
+                    await pilot.press(key)
+                    await _settled(pilot)
+                    continue
+                for columns, lines in SIZES[::-1]:
+                    await pilot.resize_terminal(columns, lines)
+                    print(f"== {key[1:]} {columns}x{lines}")
+                    print(*await _settled(pilot), sep="\n")
             app.exit()
 
     App.run = lambda app, *_, **__: asyncio.run(drive(app))  # type: ignore[method-assign]
+    setattr(time, "monotonic", _monotonic)  # noqa: B010 - pauses of the monitor
 
 
 async def _settled(pilot: Any) -> list[str]:

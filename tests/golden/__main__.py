@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
@@ -65,9 +65,13 @@ def wanted_cases(tree: Tree, patterns: Sequence[str]) -> list[Case]:
 
 
 def _may_fit(case: str, pattern: str) -> bool:
-    """Whether an output `case/...` may fit a pattern: up to its first wildcard."""
-    fixed = re.split(r"[*?[]", pattern, maxsplit=1)[0]
-    return f"{case}/".startswith(fixed) or fixed.startswith(f"{case}/")
+    """Whether an output of a case may fit a pattern: by parts, as far as both go."""
+    *parts, last = pattern.split("/")
+    names = case.split("/")
+    if not all(fnmatchcase(n, p) for n, p in zip(names, parts, strict=False)):
+        return False
+    is_inside = len(parts) >= len(names)
+    return is_inside or last.startswith("*") or fnmatchcase(names[len(parts)], last)
 
 
 def take_command(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.golden import manifest
 from tests.golden.__main__ import ROOT, all_cases, main, wanted_cases
-from tests.golden.cases import COMMANDS
+from tests.golden.cases import COMMANDS, Case
 from tests.golden.manifest import Difference, entry_of
 from tests.golden.taking import Tree, content, take
 
@@ -78,6 +78,26 @@ def test_manifest_and_texts_come_back_as_they_were_written(tmp_path: Path) -> No
     entries = {name: entry_of(text) for name, text in texts.items()}
     manifest.write_manifest(entries, tmp_path / "manifest.txt")
     assert manifest.read_manifest(tmp_path / "manifest.txt") == entries
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("samples/*/imports/*", {"samples/x/imports"}),
+        ("samples/*", {"samples/x/imports", "samples/x/replies"}),
+        ("runs/done/status*", {"runs/done"}),
+        ("*--help", {"samples/x/imports", "samples/x/replies", "runs/done"}),
+        ("nothing/*", set()),
+    ],
+)
+def test_a_pattern_makes_the_cases_that_it_may_fit(
+    pattern: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("samples/x/imports", "samples/x/replies", "runs/done")
+    cases = [Case(name=name, steps=()) for name in names]
+    monkeypatch.setattr("tests.golden.__main__.all_cases", lambda _: cases)
+    found = wanted_cases(Tree(root=ROOT), [pattern])
+    assert {case.name for case in found} == expected
 
 
 def test_a_file_is_read_by_what_it_holds(tmp_path: Path) -> None:

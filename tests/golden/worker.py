@@ -65,7 +65,7 @@ TIMEOUT_S = 900.0
 SIZES = ((80, 24), (160, 50))
 """Columns and lines of the monitor's windows."""
 _monotonic = time.monotonic  # noqa: TID251 - of this machine
-SETTLED = 10
+SETTLED = 20
 """Times that a screen must be the same, 40 ms apart."""
 
 

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench prove litellm-proxy clean
+.PHONY: demo test lint docs bench golden prove litellm-proxy clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -40,7 +40,11 @@ bench: $(READY)
 litellm-proxy: $(READY)
 	$(BIN)/python -m tests.thirdparty.litellm_proxy
 
-prove: $(READY)
+# what the commands print and write, compared with what they printed before
+golden: $(READY)
+	$(BIN)/python -m tests.golden check
+
+prove: $(READY) golden
 	SIFTLOG_PROVE=1 $(BIN)/python -m pytest tests/crash tests/property tests/simulation \
 		tests/runner/limits tests/runner/leasing tests/runner/placing \
 		tests/runner/whatif/test_rehearsed_runs.py tests/conformance \

@@ -26,7 +26,7 @@ RUNS_DIR = "SIFTLOG_RUNS_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedRun:
+class InputRun:
     """A run whose log is open for reading."""
 
     run_id: str
@@ -53,7 +53,7 @@ def find_run(path: Path) -> RunFolder:
 
 
 @contextmanager
-def open_run(folder: RunFolder) -> Iterator[RecordedRun]:
+def open_run(folder: RunFolder) -> Iterator[InputRun]:
     """A run with its answers, which can be read while the body runs.
 
     Raises:
@@ -63,7 +63,7 @@ def open_run(folder: RunFolder) -> Iterator[RecordedRun]:
     with open_reader(folder.log) as reader:
         started = run_started(reader)
         job = load_job(started.job)
-        yield RecordedRun(
+        yield InputRun(
             run_id=folder.run_id,
             job=job,
             settings=effective_settings(job, folder, {}),

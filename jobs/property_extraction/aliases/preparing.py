@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.inputs.recorded_run import RecordedRun, find_run, open_run, scoring_of
+from jobs.inputs.recorded_run import InputRun, find_run, open_run, scoring_of
 from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.aliases.alias_set import AliasOrigin, AliasSet
 from jobs.property_extraction.aliases.building import (
@@ -84,7 +84,7 @@ def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
         return run.run_id, tuple(verdicts_of(dataset, run.answers))
 
 
-def _refuse_changes(run: RecordedRun) -> None:
+def _refuse_changes(run: InputRun) -> None:
     """The candidates say which pair a task is about; with others verdicts get lost."""
     before = {each.sha256 for each in run.inputs if each.setting == "candidates"}
     for each in input_hashes(run.job.inputs(run.settings)):

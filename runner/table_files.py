@@ -1,8 +1,10 @@
-"""Writes tables of typed columns as files: JSON lines, CSV, Parquet."""
+"""Writes tables as files: JSON lines, Parquet, and CSV that no spreadsheet runs."""
 
 from __future__ import annotations
 
+import csv
 import enum
+import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,11 +12,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import SpooledTemporaryFile, TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import msgspec
 
-from runner.score.render import csv_lines
 from runner.scorecard import Cell
 
 if TYPE_CHECKING:
@@ -328,3 +329,53 @@ def _has_file(form: str, rows: int) -> bool:
 
 def _place(folder: Path, sheet: ExportTable, form: str) -> Path:
     return folder / f"{sheet.name}.{form}"
+
+
+FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
+"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
+
+
+def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
+    """Rows as CSV; an undefined cell is blank."""
+    out = io.StringIO()
+    write = csv_writer(out)
+    for row in rows:
+        write(row)
+    return out.getvalue()
+
+
+def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
+    """Writes a row to *file* with each call, in the form of `csv_lines`."""
+    plain = csv.writer(file, lineterminator="\n").writerow
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+
+    def write(row: tuple[Cell, ...]) -> None:
+        cells = [*map(_cell, row)]
+        # Python before 3.13 leaves it bare, and a reader ends the row there
+        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
+
+    return write
+
+
+def harmless(text: str) -> str:
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
+
+    And before one that has quotes already, so that `as_meant` knows what to take away.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def as_meant(cell: str) -> str:
+    """The text of a cell that `harmless` made."""
+    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if is_guarded else cell
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return harmless(cell)
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return repr(cell)

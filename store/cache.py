@@ -26,9 +26,9 @@ from typing import Final, Self
 
 import msgspec
 
-from store.database import named, text
 from store.errors import CacheUnusable
 from store.log.writer import WriterThread
+from store.statements import named, text
 from store.tables import Packer, unpack
 
 _SQL: Final = named(text("cache"))

@@ -2,18 +2,14 @@
 
 The writer takes its connection from a `Connector`, so that a test can run the same
 writer on another SQLite with a file system that forgets unsynced writes.
-
-A `.sql` file holds statements under headings of the form `-- name: what_it_does`.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -21,40 +17,7 @@ from typing import Final, Literal, TypeAlias
 
 from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
 from store.filesystem import network_problem
-
-_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
-_HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-
-
-def text(name: str) -> str:
-    """The words of `store/sql/NAME.sql`."""
-    return files("store").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
-
-
-def script(name: str) -> list[str]:
-    """The statements of `store/sql/NAME.sql`, in order.
-
-    They are run one by one, inside the caller's transaction; `executescript` would
-    commit it first.
-    """
-    statements = []
-    lines: list[str] = []
-    for line in text(name).splitlines():
-        lines.append(line)
-        if sqlite3.complete_statement("\n".join(lines)):
-            statements.append("\n".join(lines))
-            lines.clear()
-    return statements
-
-
-def named(text: str) -> dict[str, str]:
-    """The statements of a file's *text* under their names."""
-    _, *parts = _HEADING.split(text)
-    return {
-        name: _COMMENT.sub("", body).strip().rstrip(";")
-        for name, body in zip(parts[::2], parts[1::2], strict=True)
-    }
-
+from store.statements import named, script, text
 
 SQL: Final[Mapping[str, str]] = named(text("queries"))
 """Every statement of the log's writer and readers."""

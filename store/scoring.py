@@ -21,9 +21,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
-from store.database import SQL, UNION, has_places, named, text
+from store.database import SQL, UNION, has_places
 from store.errors import CorruptLog
 from store.log.interface import StoredReply
+from store.statements import named, text
 from store.tables import last_seq, planned_upto, reply_of, task_rows, tasks_numbered
 from store.task import TaskRow, TaskState
 

@@ -29,9 +29,10 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from store.database import SQL, LogReader, connect, open_reader, read_only, script
+from store.database import SQL, LogReader, connect, open_reader, read_only
 from store.errors import NoSuchMoment, StoreError
 from store.log.opening import fold_between, fresh_tables
+from store.statements import script
 from store.tables import last_seq
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -22,11 +22,12 @@ from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
-from store.database import DERIVED, SQL, UNION, is_union, read_only, script, unreadable
+from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
 from store.errors import CorruptLog, IllegalMove
 from store.events import TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.opening import refold
+from store.statements import script
 from store.tables import event_of, unpack
 from store.task import planned_tasks
 

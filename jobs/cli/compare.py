@@ -121,7 +121,7 @@ def compare(
     from jobs.comparison.pareto_front import front_with_costs
     from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_sheets
     from jobs.comparison.sides import ModelReference
-    from runner.score.render import csv_lines
+    from runner.table_files import csv_lines
     from runner.typeset import typeset
     from store.clock import SystemClock
 

@@ -175,7 +175,8 @@ def _show(
     from jobs.run_matrix import matrix_rows, page
     from runner.cli.console import print_json, print_raw, print_text
     from runner.cli.run_steps import CLOCK
-    from runner.score.render import REPORT, csv_lines
+    from runner.score.render import REPORT
+    from runner.table_files import csv_lines
     from runner.typeset import typeset
 
     found = matrix_rows(every, CLOCK)

@@ -60,7 +60,7 @@ from jobs.text import (
     quoted_lines,
     text_table,
 )
-from runner.clients.wire_shared import skeleton
+from runner.fingerprint import request_hash
 from runner.job import Answer, Answers, Task, TaskSpec
 from runner.messages import (
     ChatRequest,
@@ -208,7 +208,7 @@ def prompt_hash(dataset: EvidenceDataset, task: Task) -> str:
         request = asking.request(dataset, task)
     except KeyError:
         return "unknown: the data no longer hold the item"
-    return skeleton(request, task.model).sha256[:HASH_LENGTH]
+    return request_hash(request, task.model)[:HASH_LENGTH]
 
 
 def _reading(

@@ -20,7 +20,7 @@ from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.unit_reader import UnitTableRow
 from runner.errors import DatasetError
-from runner.score.render import as_meant
+from runner.table_files import as_meant
 
 REFNO = ("refno", "paper", "paper_id")
 NAME_SPELLINGS = ("label", "property_name")

@@ -14,9 +14,9 @@ from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.tasks import NameQuestion
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.unit_reader import UnitTableRow
+from runner.fingerprint import Input
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
-from store.events import Input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,8 @@ from jobs.property_extraction.tasks import NameQuestion, name_questions
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.unit_reader import UnitTableRow
 from runner.errors import UsageError
+from runner.fingerprint import input_hashes
 from runner.job import InputFile
-from runner.workload import input_hashes
 
 MAPPED_FIELDS = tuple(dict.fromkeys((*PREDICTED, *CURATED, *VERDICTS)))
 """What a column of predictions, curated values or verdicts may be mapped to."""

@@ -11,7 +11,7 @@ from jobs.inputs.column_map import ColumnMap, listed
 from jobs.property_extraction.curated_files import MATERIAL, REFNO, UNIT
 from jobs.property_extraction.input_table import TableHeader, TableRow, open_table
 from runner.errors import DatasetError
-from runner.score.render import as_meant
+from runner.table_files import as_meant
 
 NAME = ("property_name",)
 VALUE, OTHER_VALUES = "value_string", ("property_value",)

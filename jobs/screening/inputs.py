@@ -29,10 +29,10 @@ from jobs.screening.prompts import WORDING, describe_review
 from jobs.screening.settings import ScreeningSettings
 from jobs.text import plural
 from runner.errors import DatasetError, UsageError
+from runner.fingerprint import input_hashes
 from runner.job import InputFile
 from runner.prompts import PromptBook
 from runner.scorecard import Finding
-from runner.workload import input_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

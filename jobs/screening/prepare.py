@@ -22,8 +22,8 @@ from jobs.screening.set_files import BuiltSet, build
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
 from jobs.text import plural
+from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
-from runner.workload import input_hashes
 
 
 def summary_text(

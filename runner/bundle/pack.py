@@ -29,13 +29,14 @@ from runner.bundle.manifest import (
 from runner.bundle.verify import changed_inputs, check
 from runner.clients.client import Secret
 from runner.errors import DatasetError, RunnerError, UsageError
+from runner.fingerprint import input_hashes
 from runner.messages import headers_of, variable_in
 from runner.options import read_toml
 from runner.registry import GROUP, load_job
 from runner.run.folder import drafting
 from runner.score.render import REPORT
 from runner.score.repeat import chosen, redraw
-from runner.workload import fitting, input_hashes
+from runner.workload import fitting
 from store.database import copy_log, open_reader
 from store.events import ScoringRecorded
 from store.read.history import bodies

@@ -35,10 +35,11 @@ from runner.bundle.manifest import (
     scorecard_of,
 )
 from runner.errors import RunnerError
+from runner.fingerprint import input_hashes
 from runner.registry import load_job
 from runner.score.repeat import chosen
 from runner.score.scoring import replayed
-from runner.workload import fitting, input_hashes
+from runner.workload import fitting
 from store.database import open_reader
 from store.errors import StoreError
 from store.events import Input

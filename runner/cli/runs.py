@@ -97,7 +97,7 @@ def tasks(
     as_json: bool,
 ) -> int:
     """List RUN's tasks, all or those that a filter lets through."""
-    from runner.score.render import csv_lines
+    from runner.table_files import csv_lines
     from store.query import parse_query
     from store.runs import resolve
 

@@ -160,8 +160,8 @@ def _scored_back(
     from runner.cli import run_steps
     from runner.cli.progress import moment_json, moment_text, time_travel
     from runner.errors import UsageError
+    from runner.fingerprint import input_hashes
     from runner.score import scoring
-    from runner.workload import input_hashes
 
     if given["output_dir"] is not None:
         raise UsageError(

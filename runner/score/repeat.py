@@ -15,6 +15,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from runner.errors import DatasetError, RunnerError, UsageError
+from runner.fingerprint import input_hashes
 from runner.job import InputFile, Job
 from runner.registry import load_job
 from runner.score.render import OPERATIONS, operations_json, write_reports
@@ -26,7 +27,7 @@ from runner.score.scoring import (
     reported,
     write_files,
 )
-from runner.workload import as_json, input_hashes, validated
+from runner.workload import as_json, validated
 from store.database import open_reader
 from store.events import Input, RunStarted, ScoringRecorded
 from store.query import parse_query

@@ -16,6 +16,7 @@ from typing import TextIO, assert_never
 
 from pydantic import BaseModel
 
+from runner.fingerprint import code_hash, files_of, input_hashes, listed
 from runner.job import Answer, Job, calling, parser_faults
 from runner.plan import answer_of
 from runner.run.folder import owner
@@ -24,7 +25,6 @@ from runner.score.render import (
     OPERATIONS,
     ReportSource,
     changes,
-    csv_writer,
     metrics_table,
     operations_json,
     scorecard_json,
@@ -38,15 +38,8 @@ from runner.scorecard import (
     StreamedRow,
     Verdict,
 )
-from runner.workload import (
-    as_json,
-    code_hash,
-    files_of,
-    input_hashes,
-    listed,
-    resolve,
-    validated,
-)
+from runner.table_files import csv_writer
+from runner.workload import as_json, resolve, validated
 from store.clock import Clock
 from store.database import open_reader
 from store.errors import CorruptLog

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store import tables
-from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader, script
+from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS, TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, LogEnd, check_end, genesis, link_of_stored
 from store.log.writer import Position
+from store.statements import script
 from store.tables import damaged, event_in, last_seq, unpack
 from store.task import PlannedTask, planned_tasks
 from store.union import folding

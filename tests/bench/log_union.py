@@ -21,13 +21,14 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from store.database import SQL, connect, script
+from store.database import SQL, connect
 from store.events import Entry, Event, RunStarted, TaskCompleted
 from store.log import opening
 from store.log.opening import rebuild
 from store.log.writer import PreparedEntry, Writer
 from store.runs import RunFolder
 from store.slices import Shard, Slices
+from store.statements import script
 from store.union.merging import refresh
 from store.union.source import LocalLogFile
 from tests.bench.prose import replies

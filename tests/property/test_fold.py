@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import tables
-from store.database import SQL, script
+from store.database import SQL
 from store.errors import IllegalMove
 from store.events import (
     AttemptAnswered,
@@ -25,6 +25,7 @@ from store.events import (
 )
 from store.fold import Fold
 from store.fold_state import RunState
+from store.statements import script
 from store.task import TRANSITIONS, TaskDraft, TaskState, Transition, planned_tasks
 from store.verify import TABLES
 from tests.store.samples import courses, task

@@ -11,8 +11,8 @@ from typing import cast
 
 import pytest
 
+from runner.fingerprint import code_hash, input_hashes
 from runner.job import InputFile, Job
-from runner.workload import code_hash, input_hashes
 
 FILES = {
     "house/__init__.py": "",

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import tables
-from store.database import script
 from store.errors import QueryError
 from store.events import Event, TaskFailed, TaskSkipped, TasksPlanned
 from store.fold import Fold
 from store.fold_state import RunState
 from store.query import Query, parse_query
 from store.read.tasks import count_tasks, tasks
+from store.statements import script
 from tests.store.samples import answered, completed, failed, started, task
 
 PLAN = [

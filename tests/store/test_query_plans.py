@@ -10,6 +10,7 @@ import pytest
 
 from store.database import SQL
 from store.query import parse_event_query, parse_query
+from store.statements import script
 
 #: Queries of `status`, `tasks` and the log, each with parameters of the right number.
 PLANNED: dict[str, tuple[object, ...]] = {
@@ -71,8 +72,6 @@ PLANNED: dict[str, tuple[object, ...]] = {
 def large() -> Iterator[sqlite3.Connection]:
     """Tables that are large enough for an index to matter, without their content."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
-        from store.database import script  # noqa: PLC0415 - the schema, for one test
-
         for name in ("schema", "projections", "indexes"):
             for statement in script(name):
                 conn.execute(statement)

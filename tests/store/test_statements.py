@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import store
-from store.database import SQL, UNION, named, script
+from store.database import SQL, UNION
+from store.statements import named, script
 
 STORE = Path(store.__file__).parent
 SOURCES = {path: path.read_text("utf-8") for path in sorted(STORE.rglob("*.py"))}

@@ -1,8 +1,9 @@
-"""Runs `siftlog` commands in a child process, and caches their answers.
+"""Asks for computed results in a child process, and caches them.
 
-What needs a job's code, such as a comparison or a partial scorecard, is not reckoned
-here: the monitor imports no job. A child does it, at low priority so that a run beside
-it is not disturbed, and prints its records as lines of JSON.
+What needs a job's code, such as a comparison or a partial scorecard, is not computed
+here: the monitor imports neither jobs nor `runner`. A child process does it, through
+the entry that `runner.compute` declares: one JSON object as the request, lines of JSON
+as the response, of which the last ends it.
 """
 
 from __future__ import annotations
@@ -25,19 +26,14 @@ T = TypeVar("T")
 
 Record: TypeAlias = dict[str, Any]
 
-_NICE = 10
-"""Added to the niceness: half of the way down, and still alive on a busy machine."""
-_STEP_BACK = f"import os; os.nice({_NICE})"
-"""What it does first, before a library of its has made threads."""
-_CODE = "from runner.cli.main import main; main()"
-"""The command, wherever this one was found and from any folder."""
+ENTRY = ("-P", "-m", "runner.compute")
+"""How this Python starts the entry; `-P`: a folder called runner where the monitor was
+started is not imported."""
 _OUTPUT = 32 * 2**20
 """Bytes that a child may print: a scorecard has some hundred kilobytes."""
 _SAID = 16 * 2**10
 """Bytes kept of what it says to people: the last of them has the reason."""
 _CHUNK = 64 * 2**10
-_ANSWERED = frozenset({0, 3, 4, 6})
-"""Exit codes that come with an answer: done, and those that judge the run."""
 
 
 class CommandFailed(Exception):
@@ -53,7 +49,7 @@ class CommandRunner(Protocol):
         One question at a time: a second one waits. Cancelling it ends the process.
 
         Raises:
-            ChildFailed: there is no answer; the message says why.
+            CommandFailed: there is no answer; the message says why.
         """
         ...
 
@@ -74,11 +70,11 @@ class ChildProcess:
         """What `siftlog ARGUMENTS` prints, a record for each line.
 
         Raises:
-            ChildFailed: there is no answer; the message says why.
+            CommandFailed: there is no answer; the message says why.
         """
         async with self._turn:
-            # -P: a folder called runner where the monitor was started is not ours
-            words = (sys.executable, "-P", "-c", f"{_STEP_BACK}\n{_CODE}", *arguments)
+            request = {"command": arguments[0], "arguments": arguments[1:]}
+            words = (sys.executable, *ENTRY, json.dumps(request))
             closings, self._process = self._closings, None
             try:
                 process = await _whole(self._start(words))
@@ -172,24 +168,30 @@ async def _whole(work: Coroutine[object, object, T]) -> T:
     raise cancelled
 
 
-def _records(verb: str, code: int | None, printed: bytes, said: bytes) -> list[Record]:
-    if code not in _ANSWERED:
-        raise CommandFailed(_reason(verb, code, said.decode(errors="replace").strip()))
+def _records(
+    command: str, code: int | None, printed: bytes, said: bytes
+) -> list[Record]:
+    """The records of a complete response."""
+    if code:
+        raise CommandFailed(_reason(command, code, said.decode(errors="replace")))
     try:
-        found = [json.loads(line) for line in printed.splitlines()]
-    except ValueError:
-        found = [None]
-    if not all(isinstance(record, dict) for record in found):
-        raise CommandFailed(f"siftlog {verb} printed no records: run it yourself")
-    return found
+        *records, end = (json.loads(line) for line in printed.splitlines())
+        error = end["error"]
+    except (ValueError, TypeError, KeyError):
+        records, error = [None], ""
+    if error:
+        raise CommandFailed(error)
+    if not all(isinstance(record, dict) for record in records):
+        raise CommandFailed(f"siftlog {command} printed no records: run it yourself")
+    return records
 
 
-def _reason(verb: str, code: int | None, said: str) -> str:
-    """The last line that it said, without the command's name and the full stop."""
-    if said:
-        return said.rpartition("\n")[2].removeprefix("siftlog: ").removesuffix(".")
-    how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
-    return f"siftlog {verb} ended with {how} and said nothing: run it yourself"
+def _reason(command: str, code: int, said: str) -> str:
+    """Why a child ended before its response did: the last line that it wrote."""
+    if said := said.strip():
+        return said.rpartition("\n")[2].removesuffix(".")
+    how = f"signal {-code}" if code < 0 else f"code {code}"
+    return f"siftlog {command} ended with {how} and said nothing: run it yourself"
 
 
 KEPT = 16

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.inputs.recorded_run import InputRun, find_run, open_run, scoring_of
 from jobs.inputs.rows import InputFindings
 from jobs.property_extraction.aliases.alias_set import AliasOrigin, AliasSet
 from jobs.property_extraction.aliases.building import (
@@ -35,18 +35,7 @@ from jobs.property_extraction.settings import PropertySettings
 from jobs.property_extraction.verification import verdicts_of
 from jobs.text import plural
 from runner.errors import DatasetError, UsageError
-from runner.registry import load_job
-from runner.score.scoring import answers, effective_settings
-from runner.workload import input_hashes
-from store.database import open_reader
-from store.errors import StoreError
-from store.events import Input
-from store.read.status import run_started
-from store.runs import RunFolder, resolve
-from store.tables import last_seq
-
-RUNS_DIR = "SIFTLOG_RUNS_DIR"
-"""Names the folder of runs, where it is not `runs`."""
+from runner.fingerprint import input_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,50 +59,38 @@ def read_given_verdicts(sources: Iterable[Path]) -> GivenVerdicts:
         if path.is_file() or path.suffix == ".csv":
             verdicts += read_verdicts(path)
         else:
-            folder = _run(path)
-            verdicts += _verdicts(folder)
-            runs.append(folder.run_id)
+            run_id, found = _verdicts(path)
+            verdicts += found
+            runs.append(run_id)
     return GivenVerdicts(verdicts=tuple(verdicts), runs=tuple(runs))
 
 
-def _run(path: Path) -> RunFolder:
-    folder = RunFolder(path)
-    if folder.log.is_file():
-        return folder
+def _verdicts(path: Path) -> tuple[str, tuple[NameVerdict, ...]]:
+    """A run's id and its verdicts."""
     try:
-        # settings are paths, and a run's id was taken for one
-        return resolve(Path(os.environ.get(RUNS_DIR, "runs")), path.name)
-    except StoreError as error:
+        folder = find_run(path)
+    except UsageError as error:
         raise UsageError(
             f"--verdicts {path.name}: neither a CSV file nor a run; {error}."
         ) from error
-
-
-def _verdicts(folder: RunFolder) -> tuple[NameVerdict, ...]:
-    with open_reader(folder.log) as reader:
-        started = run_started(reader)
-        job = load_job(started.job)
-        settings = effective_settings(job, folder, {})
-        if getattr(settings, "mode", None) != "verify":
+    with open_run(folder) as run:
+        if getattr(run.settings, "mode", None) != "verify":
             raise UsageError(
-                f"Run {folder.run_id} verifies no names: name one that was made with "
+                f"Run {run.run_id} verifies no names: name one that was made with "
                 "siftlog run property-extraction --mode verify."
             )
-        _refuse_changes(folder, started.inputs, input_hashes(job.inputs(settings)))
-        dataset = job.load(settings)
-        found = answers(reader, started, last_seq(reader))
-        return tuple(verdicts_of(dataset, found))
+        _refuse_changes(run)
+        dataset = run.job.load(run.settings)
+        return run.run_id, tuple(verdicts_of(dataset, run.answers))
 
 
-def _refuse_changes(
-    folder: RunFolder, then: Iterable[Input], now: Iterable[Input]
-) -> None:
+def _refuse_changes(run: InputRun) -> None:
     """The candidates say which pair a task is about; with others verdicts get lost."""
-    before = {each.sha256 for each in then if each.setting == "candidates"}
-    for each in now:
+    before = {each.sha256 for each in run.inputs if each.setting == "candidates"}
+    for each in input_hashes(run.job.inputs(run.settings)):
         if each.setting == "candidates" and each.sha256 not in before:
             raise DatasetError(
-                f"{each.path} is not the file that run {folder.run_id} was started "
+                f"{each.path} is not the file that run {run.run_id} was started "
                 "with (put that one back, or name alias_verification_all__MODEL.csv of "
                 "a scoring of the run instead)."
             )
@@ -225,14 +202,12 @@ def _canonical(
 def _origin(settings: PropertySettings, said: GivenVerdicts) -> AliasOrigin:
     """The scoring that the candidates lie in, if they do, and what was asked."""
     path = settings.candidates
-    for folder in () if path is None else path.parents:
-        run = RunFolder(folder.parent.parent)
-        if folder.parent == run.scores and folder.name.isdigit() and run.log.is_file():
-            return AliasOrigin(
-                run=run.run_id,
-                scoring=int(folder.name),
-                verification_runs=said.runs,
-            )
+    if path is not None and (origin := scoring_of(path)):
+        return AliasOrigin(
+            run=origin.run_id,
+            scoring=origin.number,
+            verification_runs=said.runs,
+        )
     return AliasOrigin(verification_runs=said.runs)
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from jobs.review_benchmark.database.papers import DatabasePaper, paper_of
 from runner.errors import DatasetError
-from store.database import named
+from store.statements import named
 
 _FOLDER = files("jobs.review_benchmark.database").joinpath("sql")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.inputs import SAMPLE
-from runner.score.render import as_meant
+from runner.table_files import as_meant
 from tests.jobs.screening.commanded import command, rows
 
 COUNTS = ("tp", "fp", "fn")

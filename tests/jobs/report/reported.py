@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from jobs.report.page import write
-from runner.score.render import OPERATIONS, ReportSource, csv_lines
+from runner.score.render import OPERATIONS, ReportSource
 from runner.scorecard import (
     LIMITS,
     Axis,
@@ -28,6 +28,7 @@ from runner.scorecard import (
     Table,
     Target,
 )
+from runner.table_files import csv_lines
 from store.events import Input
 
 COURSE = {

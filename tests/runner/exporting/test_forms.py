@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner import table_files
-from runner.score.render import FORMULA
 from runner.scorecard import Cell
 from runner.table_files import (
+    FORMULA,
     WRITERS,
     ExportTable,
     Kind,

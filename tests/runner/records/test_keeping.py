@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runner.fingerprint import input_hashes
 from runner.job import InputFile
 from runner.score import scoring
 from runner.score.scoring import keep, put_back
-from runner.workload import input_hashes
 from store.database import open_reader
 from store.errors import CorruptLog
 from store.events import Blob, Entry, Input

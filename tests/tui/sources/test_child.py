@@ -1,4 +1,4 @@
-"""The command in a process of its own: what it answers, and how it ends."""
+"""Asking for a result in a process of its own: what comes back, and how it ends."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ Printing = Callable[[str], None]
 
 @pytest.fixture
 def printing(monkeypatch: pytest.MonkeyPatch) -> Printing:
-    """Lets children run other code in place of the command."""
+    """Lets children run other code in place of the declared entry."""
 
     def replace(code: str) -> None:
-        monkeypatch.setattr(module, "_CODE", code)
+        monkeypatch.setattr(module, "ENTRY", ("-P", "-c", code))
 
     return replace
+
+
+END = """; print('{"exit_code": 0, "error": ""}')"""
+"""Ends a response."""
 
 
 def asked(*arguments: str) -> list[Record]:
@@ -39,35 +43,40 @@ def test_the_command_answers_from_any_folder_and_refuses_in_one_sentence(
     (tmp_path / "runner").mkdir()
     (tmp_path / "runner" / "__init__.py").write_text("raise SystemExit(9)")
     monkeypatch.chdir(tmp_path)
-    (job, *_) = asked("jobs", "--json")
-    assert job["job"]
     with pytest.raises(CommandFailed, match=r"^no run in .* is called 'x'.*runs'$"):
+        asked("score", "x", "--json")
+    with pytest.raises(CommandFailed, match=r"^the request needs a command"):
         asked("status", "x", "--json")
 
 
-def test_it_is_nice_and_the_monitor_is_not(printing: Printing) -> None:
-    before = os.nice(0)
-    printing("print('{\"nice\": %d}' % os.nice(0))")
-    assert asked("x") == [{"nice": min(before + 10, 19)}]
-    assert os.nice(0) == before
-
-
-@pytest.mark.parametrize("code", [0, 3, 4, 6])
-def test_a_judgement_of_the_run_comes_with_its_answer(
-    printing: Printing, code: int
+def test_the_records_before_the_end_of_a_response_are_the_answer(
+    printing: Printing,
 ) -> None:
-    printing(f"import sys; print('{{}}'); print('{{\"a\": 1}}'); sys.exit({code})")
+    printing("""print('{}'); print('{"a": 1}')""" + END)
     assert asked("score") == [{}, {"a": 1}]
+    printing("pass" + END)
+    assert asked("score") == []
+
+
+def test_the_request_is_one_json_object(printing: Printing) -> None:
+    printing("import sys; print(*sys.argv[1:])" + END)
+    assert asked("score", "a run", "--json") == [
+        {"command": "score", "arguments": ["a run", "--json"]}
+    ]
 
 
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("import sys; sys.exit('note: x\\nsiftlog: No such run.\\n')", "^No such run$"),
+        ("""print('{}'); print('{"exit_code": 1, "error": "No run"}')""", "^No run$"),
         ("import sys; sys.exit(2)", "siftlog score ended with code 2 and said nothing"),
         ("import os; os.kill(os.getpid(), 9)", "ended with signal 9 and said nothing"),
-        ("print('no record')", "siftlog score printed no records"),
-        ("print('[1]')", "siftlog score printed no records"),
+        ("pass", "siftlog score printed no records"),
+        ("print('no record')" + END, "siftlog score printed no records"),
+        ("print('[1]')" + END, "siftlog score printed no records"),
+        # records without the end of the response may not be all
+        ("print('{}'); print('{}')", "siftlog score printed no records"),
+        ("print('[]')", "siftlog score printed no records"),
         ("while True: print('x' * 2**20)", "printed more than 33,554,432 bytes"),
         (
             "import sys; sys.stderr.write('x\\n' * 2**20 + 'the reason\\udcff'); 1/0",
@@ -80,6 +89,14 @@ def test_what_is_no_answer_is_one_sentence(
 ) -> None:
     printing(code)
     with pytest.raises(CommandFailed, match=sentence):
+        asked("score")
+
+
+def test_an_installation_without_the_entry_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "ENTRY", ("-P", "-m", "runner_that_is_absent.compute"))
+    with pytest.raises(CommandFailed, match="No module named 'runner_that_is_absent'"):
         asked("score")
 
 
@@ -114,7 +131,7 @@ def test_who_stops_waiting_ends_the_process_and_the_next_is_answered(
             pid = await _pid(pipe)
             asking.cancel()
         assert not _is_there(pid)
-        printing("print('{}')")
+        printing("print('{}')" + END)
         return await child.records("compare")
 
     assert asyncio.run(cancel()) == [{}]
@@ -123,7 +140,7 @@ def test_who_stops_waiting_ends_the_process_and_the_next_is_answered(
 def test_questions_are_answered_one_at_a_time(printing: Printing) -> None:
     printing(
         "import json, time; a = time.monotonic(); time.sleep(.1);"
-        "print(json.dumps({'from': a, 'to': time.monotonic()}))"
+        "print(json.dumps({'from': a, 'to': time.monotonic()}))" + END
     )
 
     async def ask() -> list[list[Record]]:

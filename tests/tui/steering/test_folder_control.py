@@ -61,4 +61,4 @@ def test_nothing_else_in_the_monitor_writes_requests() -> None:
         and node.module == "store.control"
         and WRITERS.intersection(name.name for name in node.names)
     }
-    assert found == {"steering/control.py"}
+    assert found == {"control/commands.py"}

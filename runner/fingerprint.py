@@ -1,0 +1,122 @@
+"""Hashes a job's code, its inputs and its requests: what tells whether they changed."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from runner.clients.wire_shared import skeleton
+from runner.errors import DatasetError
+from runner.job import InputFile, Job
+from runner.messages import Request
+from store.events import Input
+
+__all__ = [
+    "Input",  # what `input_hashes` returns, and a log records
+    "code_hash",
+    "files_of",
+    "input_hashes",
+    "listed",
+    "request_hash",
+]
+
+_CHUNK = 1 << 20
+
+
+# read as text, for parsing a hundred files takes as long as starting Python does; what
+# only looks like an import, in a docstring, adds a file and harms nobody
+_IMPORT = re.compile(
+    r"^ *(?:from|import) +([\w.]+)(?: +import +(\([^)]*\)|.*))?", re.MULTILINE
+)
+
+
+_NAME = re.compile(r"\w+")
+
+
+def code_hash(job: Job) -> str:
+    """SHA-256 over the job's source files and those of its house that they import.
+
+    The house is the top-level package of the job's own: a parser or a metric that jobs
+    share counts like one of the job's. Files go by sorted relative path.
+
+    The prompts that a package ships (`prompts*.toml`) count like its code.
+
+    A job that is one module, in no package, is that file: beside it may stand whatever
+    else is installed.
+    """
+    source = Path(inspect.getfile(type(job))).resolve()
+    house, *inner = type(job).__module__.split(".")
+    is_package = source.name == "__init__.py"
+    root = source.parents[len(inner) + is_package]
+    is_alone = not inner and not is_package
+    files = {source} if is_alone else set(source.parent.rglob("*.py"))
+    waiting = list(files)
+    while waiting:
+        found = set(_imports(waiting.pop(), root, house)) - files
+        files |= found
+        waiting += found
+    if not is_alone:
+        files |= set(source.parent.glob("prompts*.toml"))
+    return _tree_hash(root, sorted(files))
+
+
+def _imports(file: Path, root: Path, house: str) -> Iterator[Path]:
+    """The files of a top-level package that a source file imports, anywhere in it."""
+    for module, names in _IMPORT.findall(file.read_text("utf-8")):
+        first, *rest = module.split(".")
+        if first != house:
+            continue
+        package = root.joinpath(first, *rest)
+        for place in (package, *(package / name for name in _NAME.findall(names))):
+            choices = (place.with_suffix(".py"), place / "__init__.py")
+            yield from filter(Path.is_file, choices)
+
+
+def input_hashes(files: Iterable[InputFile]) -> list[Input]:
+    """Each input with its content's hash, in the order given."""
+    return [
+        Input(
+            setting=f.setting, path=str(f.path), sha256=f.sha256 or _path_hash(f.path)
+        )
+        for f in files
+    ]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder that count, in the order in which they do."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def listed(hashes: Iterable[tuple[str, str]]) -> bytes:
+    """What a folder's hash is over: the names of its files, each with its hash."""
+    return "".join(f"{name}\0{sha256}\n" for name, sha256 in hashes).encode()
+
+
+def _path_hash(path: Path) -> str:
+    try:
+        if path.is_dir():
+            return _tree_hash(path, files_of(path))
+        return _file_hash(path)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _file_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _tree_hash(folder: Path, files: Iterable[Path]) -> str:
+    named = ((file.relative_to(folder).as_posix(), _file_hash(file)) for file in files)
+    return hashlib.sha256(listed(named)).hexdigest()
+
+
+def request_hash(request: Request, model: str) -> str:
+    """Hex SHA-256 of what is sent to *model*: equal for the same question."""
+    return skeleton(request, model).sha256

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from runner.score.render import csv_lines
 from runner.scorecard import Cell
+from runner.typeset import (
+    csv_lines,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

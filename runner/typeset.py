@@ -1,4 +1,4 @@
-r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
+r"""Renders tables of typed cells as terminal text, CSV, Markdown, or LaTeX.
 
 A table is declared once and set in any form:
 
@@ -29,14 +29,16 @@ their row.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
-from runner.cli.console import in_columns
+from runner.scorecard import Cell
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
@@ -339,3 +341,61 @@ def _tex(text: str) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines of a table; the last cell of a row is as long as it is."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *cells, last in rows:
+        padded = (f"{c:<{width}}" for c, width in zip(cells, widths, strict=True))
+        yield "  ".join((*padded, last)).rstrip()
+
+
+FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
+"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
+
+
+def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
+    """Rows as CSV; an undefined cell is blank."""
+    out = io.StringIO()
+    write = csv_writer(out)
+    for row in rows:
+        write(row)
+    return out.getvalue()
+
+
+def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
+    """Writes a row to *file* with each call, in the form of `csv_lines`."""
+    plain = csv.writer(file, lineterminator="\n").writerow
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+
+    def write(row: tuple[Cell, ...]) -> None:
+        cells = [*map(_csv_cell, row)]
+        # Python before 3.13 leaves it bare, and a reader ends the row there
+        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
+
+    return write
+
+
+def harmless(text: str) -> str:
+    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
+
+    And before one that has quotes already, so that `as_meant` knows what to take away.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def as_meant(cell: str) -> str:
+    """The text of a cell that `harmless` made."""
+    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
+    return cell[1:] if is_guarded else cell
+
+
+def _csv_cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return harmless(cell)
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return repr(cell)

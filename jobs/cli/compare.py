@@ -121,8 +121,10 @@ def compare(
     from jobs.comparison.pareto_front import front_with_costs
     from jobs.comparison.rendering import as_json, item_rows, metric_rows, print_sheets
     from jobs.comparison.sides import ModelReference
-    from runner.score.render import csv_lines
-    from runner.typeset import typeset
+    from runner.typeset import (
+        csv_lines,
+        typeset,
+    )
     from store.clock import SystemClock
 
     plain, flags = split_words(words)

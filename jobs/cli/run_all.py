@@ -175,8 +175,13 @@ def _show(
     from jobs.run_matrix import matrix_rows, page
     from runner.cli.console import print_json, print_raw, print_text
     from runner.cli.run_steps import CLOCK
-    from runner.score.render import REPORT, csv_lines
-    from runner.typeset import typeset
+    from runner.score.render import (
+        REPORT,
+    )
+    from runner.typeset import (
+        csv_lines,
+        typeset,
+    )
 
     found = matrix_rows(every, CLOCK)
     shown = run_matrix.as_json(matrix.group, found)

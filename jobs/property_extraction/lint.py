@@ -21,8 +21,10 @@ from jobs.property_extraction.values.numbers import NumberStatus
 from jobs.property_extraction.values.unit_reader import UnitTableRow, unit_disagreements
 from jobs.text import TextColumn, clip, one_line, text_table
 from runner.errors import UsageError
-from runner.score.render import csv_lines
 from runner.scorecard import Finding
+from runner.typeset import (
+    csv_lines,
+)
 
 Row = TypeVar("Row")
 

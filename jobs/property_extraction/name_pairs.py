@@ -17,7 +17,9 @@ from jobs.inputs.rows import integer_of, number_of
 from jobs.property_extraction.input_table import TableRow, open_table
 from jobs.property_extraction.parsing import WORDS
 from jobs.property_extraction.prediction_files import PredictedRow
-from runner.score.render import as_meant
+from runner.typeset import (
+    as_meant,
+)
 
 Value = TypeVar("Value")
 

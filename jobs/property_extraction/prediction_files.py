@@ -8,10 +8,18 @@ from pathlib import Path
 from sys import intern
 
 from jobs.inputs.column_map import ColumnMap, listed
-from jobs.property_extraction.curated_files import MATERIAL, REFNO, UNIT
-from jobs.property_extraction.input_table import TableHeader, TableRow, open_table
+from jobs.property_extraction.input_table import (
+    MATERIAL,
+    REFNO,
+    UNIT,
+    TableHeader,
+    TableRow,
+    open_table,
+)
 from runner.errors import DatasetError
-from runner.score.render import as_meant
+from runner.typeset import (
+    as_meant,
+)
 
 NAME = ("property_name",)
 VALUE, OTHER_VALUES = "value_string", ("property_value",)

@@ -45,8 +45,10 @@ from jobs.review_benchmark.verdicts import ConclusionVerdicts, verdict_metrics
 from jobs.review_benchmark.verdicts import judge_conclusions as compared
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.score.render import csv_lines
 from runner.scorecard import Artifact, Cell, Detail, HistoryEntry, Scorecard, Verdict
+from runner.typeset import (
+    csv_lines,
+)
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
 EXPECTED = ("exclude", "include")

@@ -34,7 +34,9 @@ from jobs.screening.sampling import (
 )
 from jobs.screening.settings import ScreeningSettings
 from jobs.screening.topic_drift import ReviewDrift, TopicDrift, tfidf_vectors
-from runner.score.render import harmless
+from runner.typeset import (
+    harmless,
+)
 
 CandidateRow: TypeAlias = tuple[str, str, int, int, int]
 """A near miss as `candidates.csv` has it: review, paper, links, shared, drawn (1)."""

@@ -14,11 +14,13 @@ import click
 from runner.cli import arguments
 from runner.cli.console import (
     DONE,
-    in_columns,
     print_json,
     print_note,
     print_raw,
     print_row,
+)
+from runner.typeset import (
+    in_columns,
 )
 from store.clock import SystemClock
 
@@ -97,7 +99,9 @@ def tasks(
     as_json: bool,
 ) -> int:
     """List RUN's tasks, all or those that a filter lets through."""
-    from runner.score.render import csv_lines
+    from runner.typeset import (
+        csv_lines,
+    )
     from store.query import parse_query
     from store.runs import resolve
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 
@@ -21,9 +19,6 @@ from runner.typeset import Kind, PrintCell, PrintColumn, PrintTable
 from store.events import Input
 from store.read.status import Status
 from store.read.usage import UsageCount
-
-FORMULA = (*"=+-@", *"＝＋－＠", "\t", "\r", "\n")
-"""First characters that make a spreadsheet run a cell (OWASP, "CSV Injection")."""
 
 
 def metrics_json(card: Scorecard) -> dict[str, Any]:
@@ -148,52 +143,6 @@ def _taken(
 
 def _share(amount: float | None, n: int) -> float | None:
     return None if amount is None or not n else amount / n
-
-
-def csv_lines(rows: Iterable[tuple[Cell, ...]]) -> str:
-    """Rows as CSV; an undefined cell is blank."""
-    out = io.StringIO()
-    write = csv_writer(out)
-    for row in rows:
-        write(row)
-    return out.getvalue()
-
-
-def csv_writer(file: TextIO) -> Callable[[tuple[Cell, ...]], object]:
-    """Writes a row to *file* with each call, in the form of `csv_lines`."""
-    plain = csv.writer(file, lineterminator="\n").writerow
-    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
-
-    def write(row: tuple[Cell, ...]) -> None:
-        cells = [*map(_cell, row)]
-        # Python before 3.13 leaves it bare, and a reader ends the row there
-        (quoted if any("\r" in cell for cell in cells) else plain)(cells)
-
-    return write
-
-
-def harmless(text: str) -> str:
-    """A text as a cell that no spreadsheet runs: a quote goes before a formula.
-
-    And before one that has quotes already, so that `as_meant` knows what to take away.
-    """
-    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
-
-
-def as_meant(cell: str) -> str:
-    """The text of a cell that `harmless` made."""
-    is_guarded = cell.startswith("'") and cell.lstrip("'").startswith(FORMULA)
-    return cell[1:] if is_guarded else cell
-
-
-def _cell(cell: Cell) -> str:
-    if isinstance(cell, str):
-        return harmless(cell)
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return repr(cell)
 
 
 MODELS = 3

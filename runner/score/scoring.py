@@ -24,7 +24,6 @@ from runner.score.render import (
     OPERATIONS,
     ReportSource,
     changes,
-    csv_writer,
     metrics_table,
     operations_json,
     scorecard_json,
@@ -37,6 +36,9 @@ from runner.scorecard import (
     StreamedLine,
     StreamedRow,
     Verdict,
+)
+from runner.typeset import (
+    csv_writer,
 )
 from runner.workload import (
     as_json,

@@ -16,7 +16,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from runner.score.render import FORMULA
+from runner.typeset import (
+    FORMULA,
+)
 from tests.answering import answering
 from tests.crash.hostile.job import KEYS
 from tests.jobs.report.reported import Page

@@ -27,7 +27,10 @@ from jobs.property_extraction.aliases.alias_set import (
 from jobs.property_extraction.aliases.chains import loops
 from jobs.property_extraction.settings import Clash, NameMatch, SameName
 from runner.errors import DatasetError
-from runner.score.render import as_meant, csv_lines
+from runner.typeset import (
+    as_meant,
+    csv_lines,
+)
 
 SCHEMA = "siftlog.aliases/1"
 """What the JSON of a set says that it is."""

@@ -22,9 +22,11 @@ from jobs.comparison.models import (
 )
 from jobs.comparison.pareto_front import Expense, FrontPoint, build_front
 from jobs.comparison.rendering import print_sheets
-from runner.score.render import csv_lines
 from runner.scorecard import Labels
-from runner.typeset import typeset
+from runner.typeset import (
+    csv_lines,
+    typeset,
+)
 from tests.jobs.comparison.item_columns import means, pooled, side
 from tests.latex import assert_compiles
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.inputs import SAMPLE
-from runner.score.render import as_meant
+from runner.typeset import (
+    as_meant,
+)
 from tests.jobs.screening.commanded import Done, command, rows
 
 VERIFIED, REVIEWED = "cbb87a5ad421", "e6a4cd75734f"

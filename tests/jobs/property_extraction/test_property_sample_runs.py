@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from jobs.property_extraction.inputs import SAMPLE
-from runner.score.render import as_meant
+from runner.typeset import (
+    as_meant,
+)
 from tests.jobs.screening.commanded import command, rows
 
 COUNTS = ("tp", "fp", "fn")

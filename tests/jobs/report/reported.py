@@ -8,7 +8,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from jobs.report.page import write
-from runner.score.render import OPERATIONS, ReportSource, csv_lines
+from runner.score.render import (
+    OPERATIONS,
+    ReportSource,
+)
 from runner.scorecard import (
     LIMITS,
     Axis,
@@ -27,6 +30,9 @@ from runner.scorecard import (
     Stack,
     Table,
     Target,
+)
+from runner.typeset import (
+    csv_lines,
 )
 from store.events import Input
 

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner import table_files
-from runner.score.render import FORMULA
 from runner.scorecard import Cell
 from runner.table_files import (
     WRITERS,
@@ -28,6 +27,9 @@ from runner.table_files import (
     columns,
     planned_files,
     write,
+)
+from runner.typeset import (
+    FORMULA,
 )
 
 CELLS: st.SearchStrategy[Cell] = st.one_of(

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.score.render import FORMULA, as_meant, harmless
+from runner.typeset import (
+    FORMULA,
+    as_meant,
+    harmless,
+)
 
 TEXTS = st.text(alphabet="'=-+@\t\n\ra ", max_size=6)
 

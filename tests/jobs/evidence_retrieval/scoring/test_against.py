@@ -20,8 +20,10 @@ from jobs.evidence_retrieval.score import score
 from jobs.evidence_retrieval.settings import EvidenceSettings
 from jobs.evidence_retrieval.verification.verify import COLUMNS
 from runner.errors import DatasetError, UsageError
-from runner.score.render import csv_lines
 from runner.scorecard import Scorecard, StreamedRow
+from runner.typeset import (
+    csv_lines,
+)
 from tests.jobs.evidence_retrieval.sheets import dataset, full_sheet, recorded_sheet
 
 

@@ -13,7 +13,10 @@ from jobs.property_extraction.prediction_files import prediction_files, read_pre
 from jobs.property_extraction.rows import ImportedRow, parse_rows, text_of_rows
 from runner.errors import DatasetError
 from runner.messages import ParseFailure, Reply
-from runner.score.render import as_meant, harmless
+from runner.typeset import (
+    as_meant,
+    harmless,
+)
 from tests.jobs.screening.commanded import Done, command, rows, write_csv
 
 COLUMNS = ("refno", "property_name", "value_string", "units")

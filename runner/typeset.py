@@ -1,4 +1,4 @@
-r"""Renders tables of typed cells as terminal text, Markdown, or LaTeX.
+r"""Renders tables of typed cells as terminal text, CSV, Markdown, or LaTeX.
 
 A table is declared once and set in any form:
 
@@ -36,7 +36,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from runner.cli.console import in_columns
 from store.printable import printable
 
 Form: TypeAlias = Literal["text", "markdown", "latex"]
@@ -339,3 +338,11 @@ def _tex(text: str) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines of a table; the last cell of a row is as long as it is."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *cells, last in rows:
+        padded = (f"{c:<{width}}" for c, width in zip(cells, widths, strict=True))
+        yield "  ".join((*padded, last)).rstrip()

@@ -1,21 +1,28 @@
-"""Opens connections to a log, and holds the SQL statements by name.
+"""Opens connections to a log, and locks it for its writer.
 
 The writer takes its connection from a `Connector`, so that a test can run the same
 writer on another SQLite with a file system that forgets unsynced writes.
+
+The kernel gives the writer's lock back when its holder dies, however it dies, so there
+is no stale lock to think about. Across machines and mounts the epoch in the log is the
+fence.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
-from store.errors import CorruptLog, NewerLog, NoSuchRun, NotALog, StoreError
+from store.errors import CorruptLog, LogBusy, NewerLog, NoSuchRun, NotALog, StoreError
 from store.filesystem import network_problem
 from store.statements import named, script, text
 
@@ -361,3 +368,73 @@ class _Watch:
             self.stopped = stop
             return 1
         return 0
+
+
+@contextmanager
+def read_transaction(conn: sqlite3.Connection) -> Iterator[None]:
+    """Everything read inside belongs to the same event; keep it short.
+
+    The writer's WAL cannot be reset for as long.
+    """
+    conn.execute(SQL["begin_reading"])
+    try:
+        yield
+    finally:
+        conn.execute(SQL["commit"])
+
+
+#: A reader's `is_held` takes a shared lock for an instant, so that one refusal is not
+#: yet proof of a writer: the exclusive lock is asked for this often, this far apart.
+ATTEMPTS = 10
+PAUSE_S = 0.01
+
+
+class WriterLock:
+    """The right to write one log, held from `acquire` to `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock.
+
+        Raises:
+            LogBusy: another process has it.
+        """
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        for attempt in range(ATTEMPTS):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if attempt + 1 < ATTEMPTS:
+                    time.sleep(PAUSE_S)
+            else:
+                self._descriptor = descriptor
+                return
+        os.close(descriptor)
+        raise LogBusy(
+            f"{self._path.with_suffix('.db')} is being written by another process: "
+            "look at it with 'siftlog watch', or wait until it ends"
+        )
+
+    def release(self) -> None:
+        """Give the lock back; harmless when it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a live process holds the lock at *path*; writes nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

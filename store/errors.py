@@ -104,3 +104,8 @@ class QueryError(StoreError):
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
         self.position = position  #: index of the offending character
+
+
+def ignore_progress(line: str) -> None:
+    """Progress that nobody is told."""
+    del line

@@ -1,18 +1,13 @@
-"""Locates runs on disk: their folders, names, writer locks and other places.
+"""Locates runs on disk: their folders, names and other places.
 
 `runs/<run-id>/` holds everything of a run; `log.db` in it *is* the run, the rest can be
 rebuilt or was only said to somebody.
-
-The kernel gives the lock back when its holder dies, however it dies, so there is no
-stale lock to think about. Across machines and mounts the epoch in the log is the fence.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from store.database import LogReader, open_reader
+from store.database import LogReader, is_held, open_reader
 from store.errors import (
     AmbiguousRun,
     CorruptLog,
-    LogBusy,
     NoSuchRun,
     NotALog,
     StoreError,
@@ -81,72 +75,15 @@ def sources_in(
     addresses = places_in(file)
     if not addresses:
         return []
+    from store.errors import ignore_progress  # noqa: PLC0415
     from store.segments.place import Place  # noqa: PLC0415 - most runs have none,
     from store.segments.source import sources  # noqa: PLC0415 - and status is quick
-    from store.verify import ignore_progress  # noqa: PLC0415
 
     return [
         source
         for address in addresses
         for source in sources(Place.of(address), tell or ignore_progress)
     ]
-
-
-#: A reader's `is_held` takes a shared lock for an instant, so that one refusal is not
-#: yet proof of a writer: the exclusive lock is asked for this often, this far apart.
-ATTEMPTS = 10
-PAUSE_S = 0.01
-
-
-class WriterLock:
-    """The right to write one log, held from `acquire` to `release`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
-
-    def acquire(self) -> None:
-        """Take the lock.
-
-        Raises:
-            LogBusy: another process has it.
-        """
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        for attempt in range(ATTEMPTS):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if attempt + 1 < ATTEMPTS:
-                    time.sleep(PAUSE_S)
-            else:
-                self._descriptor = descriptor
-                return
-        os.close(descriptor)
-        raise LogBusy(
-            f"{self._path.with_suffix('.db')} is being written by another process: "
-            "look at it with 'siftlog watch', or wait until it ends"
-        )
-
-    def release(self) -> None:
-        """Give the lock back; harmless when it is not held."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def is_held(path: Path) -> bool:
-    """Whether a live process holds the lock at *path*; writes nothing."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 #: Ids become folder names and command lines: nothing to quote, nothing to climb with.

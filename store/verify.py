@@ -23,7 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from store.database import DERIVED, SQL, UNION, is_union, read_only, unreadable
-from store.errors import CorruptLog, IllegalMove
+from store.errors import CorruptLog, IllegalMove, ignore_progress
 from store.events import TasksPlanned, UnknownEvent
 from store.log.integrity import EventRow, genesis, link_of_stored
 from store.log.opening import refold
@@ -82,11 +82,6 @@ class _Found(Exception):
     def __init__(self, what: str, where: str, message: str) -> None:
         super().__init__(message)
         self.fault = LogFault(what=what, where=where, message=message)
-
-
-def ignore_progress(line: str) -> None:
-    """Progress that nobody is told."""
-    del line
 
 
 def verify(

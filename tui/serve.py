@@ -7,7 +7,10 @@ from pathlib import Path
 
 import click
 
-from tui.watch import known_theme, shared
+from tui.options import (
+    known_theme,
+    shared,
+)
 
 PORT = 8177
 

@@ -17,9 +17,11 @@ from jobs.differences.difference import (
     ScoringDifference,
     VerdictChange,
 )
-from runner.cli.console import in_columns
 from runner.errors import UsageError
 from runner.scorecard import Booking
+from runner.typeset import (
+    in_columns,
+)
 
 UNDEFINED = "n/a"
 

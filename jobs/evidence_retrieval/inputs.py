@@ -29,7 +29,9 @@ from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
 if TYPE_CHECKING:
-    from jobs.evidence_retrieval.predictions.gate import StoredGate
+    from jobs.evidence_retrieval.predictions.fitted_gate import (
+        StoredGate,
+    )
 
 
 def read_stored(path: Path) -> Mapping[str, Any]:
@@ -368,7 +370,7 @@ def _gates(path: Path | None) -> tuple[StoredGate, ...]:
     if path is None:
         return ()
     # with the numerical libraries that few runs need
-    from jobs.evidence_retrieval.predictions.gate import decode  # noqa: PLC0415
+    from jobs.evidence_retrieval.predictions.fitted_gate import decode  # noqa: PLC0415
 
     try:
         return decode(path.read_text("utf-8"))

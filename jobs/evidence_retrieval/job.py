@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.evidence_retrieval import baseline, inputs, plan
+from jobs.evidence_retrieval import OUTLINE, baseline, inputs, plan
 from jobs.evidence_retrieval import prompts as asking
 from jobs.evidence_retrieval.data import WORDING, EvidenceDataset
-from jobs.evidence_retrieval.outline import OUTLINE
 from jobs.evidence_retrieval.plan import STAGES
 from jobs.evidence_retrieval.prepare import SUBCOMMANDS
 from jobs.evidence_retrieval.settings import EvidenceSettings as JobSettings

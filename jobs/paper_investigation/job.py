@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.paper_investigation import baseline, check, inputs, plan
+from jobs.paper_investigation import OUTLINE, baseline, check, inputs, plan
 from jobs.paper_investigation import prompts as asking
 from jobs.paper_investigation.dataset import WORDING, InvestigationDataset
-from jobs.paper_investigation.outline import OUTLINE
 from jobs.paper_investigation.plan import STAGES
 from jobs.paper_investigation.settings import InvestigationSettings as JobSettings
 from runner.job import (

@@ -15,18 +15,15 @@ from typing import TypeAlias
 from jobs.inputs.column_map import ColumnMap
 from jobs.inputs.files import read_json
 from jobs.inputs.rows import InputFindings, kind_of, number_of
-from jobs.property_extraction.input_table import open_table
+from jobs.property_extraction.input_table import MATERIAL, REFNO, UNIT, open_table
 from jobs.property_extraction.rows import TruthRow
 from jobs.property_extraction.values.comparison import ComparisonKind, Property, Rubric
 from jobs.property_extraction.values.unit_reader import UnitTableRow
 from runner.errors import DatasetError
 from runner.table_files import as_meant
 
-REFNO = ("refno", "paper", "paper_id")
 NAME_SPELLINGS = ("label", "property_name")
 VALUE, OTHER_VALUES = "property_value", ("value_string",)
-UNIT = ("property_unit", "unit", "units")
-MATERIAL = ("material", "material_or_system")
 CONDITION_SPELLINGS = ("condition", "conditions")
 DEFINITION = ("definition",)
 

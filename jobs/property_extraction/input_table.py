@@ -20,6 +20,11 @@ from jobs.inputs.rows import InputFindings
 from jobs.text import plural
 from runner.errors import DatasetError
 
+# columns that truth and predictions both have, by any of these names
+REFNO = ("refno", "paper", "paper_id")
+UNIT = ("property_unit", "unit", "units")
+MATERIAL = ("material", "material_or_system")
+
 NA: Mapping[Literal["empty", "pandas"], frozenset[str]] = {
     "empty": frozenset(),
     "pandas": frozenset(

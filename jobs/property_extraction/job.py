@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jobs.property_extraction import baseline, inputs, plan, tasks
+from jobs.property_extraction import OUTLINE, baseline, inputs, plan, tasks
 from jobs.property_extraction import plan as asking
 from jobs.property_extraction.data import PropertyDataset
-from jobs.property_extraction.outline import OUTLINE
 from jobs.property_extraction.plan import STAGES
 from jobs.property_extraction.prompts import WORDING
 from jobs.property_extraction.settings import PropertySettings as JobSettings

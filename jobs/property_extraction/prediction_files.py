@@ -8,8 +8,14 @@ from pathlib import Path
 from sys import intern
 
 from jobs.inputs.column_map import ColumnMap, listed
-from jobs.property_extraction.curated_files import MATERIAL, REFNO, UNIT
-from jobs.property_extraction.input_table import TableHeader, TableRow, open_table
+from jobs.property_extraction.input_table import (
+    MATERIAL,
+    REFNO,
+    UNIT,
+    TableHeader,
+    TableRow,
+    open_table,
+)
 from runner.errors import DatasetError
 from runner.table_files import as_meant
 

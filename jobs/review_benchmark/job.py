@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.review_benchmark import baseline, inputs, parsing, plan
+from jobs.review_benchmark import OUTLINE, baseline, inputs, parsing, plan
 from jobs.review_benchmark import requests as asking
 from jobs.review_benchmark.extraction import baseline as extracting_lexical
 from jobs.review_benchmark.extraction import plan as extracting_asking
@@ -16,7 +16,6 @@ from jobs.review_benchmark.extraction import plan as extracting_plan
 from jobs.review_benchmark.extraction import review_text as extracted
 from jobs.review_benchmark.extraction.review_text import ExtractionInputs
 from jobs.review_benchmark.inputs import ReviewDataset
-from jobs.review_benchmark.outline import OUTLINE
 from jobs.review_benchmark.prompts import WORDING
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings as JobSettings
 from runner.errors import UsageError

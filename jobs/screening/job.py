@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from jobs.screening import baseline, inputs, parsing, plan
+from jobs.screening import OUTLINE, baseline, inputs, parsing, plan
 from jobs.screening import plan as asking
 from jobs.screening.inputs import ScreeningDataset
-from jobs.screening.outline import OUTLINE
 from jobs.screening.prompts import WORDING
 from jobs.screening.settings import ScreeningSettings as JobSettings
 from runner.job import (

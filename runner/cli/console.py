@@ -50,14 +50,6 @@ def fold_text(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def in_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of cells as lines of a table; the last cell of a row is as long as it is."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    for *cells, last in rows:
-        padded = (f"{c:<{width}}" for c, width in zip(cells, widths, strict=True))
-        yield "  ".join((*padded, last)).rstrip()
-
-
 def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
     """The lines of each table together, every other line alone."""
     block: list[str] = []

@@ -19,12 +19,14 @@ from runner.cli import arguments
 from runner.cli.console import (
     DONE,
     ERROR,
-    in_columns,
     print_json,
     print_note,
     print_text,
 )
 from runner.errors import UsageError
+from runner.typeset import (
+    in_columns,
+)
 
 if TYPE_CHECKING:
     from runner.clients.client import ClientOptions

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from runner.cli import arguments
-from runner.cli.console import DONE, in_columns, print_json, print_text
+from runner.cli.console import (
+    DONE,
+    print_json,
+    print_text,
+)
+from runner.typeset import (
+    in_columns,
+)
 
 
 @click.command()

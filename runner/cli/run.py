@@ -11,27 +11,30 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING, job_settings
 from runner.cli.console import DONE, ERROR, print_json, print_note
+from runner.cli.run_steps import Leave
 from runner.errors import RunnerError
 from store.clock import SystemClock
-from store.database import open_reader
+from store.database import (
+    is_held,
+    open_reader,
+)
 from store.read.status import status
-from store.runs import RunFolder, is_held
+from store.runs import (
+    RunFolder,
+)
 
 LOOK_S = 0.05
 PATIENCE_S = 60.0
 """From the run's first event to its first sign of life; a disk may be slow."""
-
-Leave: TypeAlias = Callable[[RunFolder], None]
-"""Called by the child once its run has begun."""
 
 
 def leave_terminal(given: Mapping[str, Any]) -> Leave | None:

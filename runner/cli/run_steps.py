@@ -6,10 +6,10 @@ import asyncio
 import difflib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from pydantic import BaseModel
 
@@ -28,7 +28,6 @@ from runner.cli.console import (
     print_text,
 )
 from runner.cli.progress import progress
-from runner.cli.run import Leave
 from runner.cli.status import closing_lines, status_json
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
@@ -56,6 +55,9 @@ PREFIX = "SIFTLOG_"
 
 DEVELOPERS = frozenset({"SIFTLOG_REALDATA", "SIFTLOG_PROVE"})
 """What the project's own tests read."""
+
+Leave: TypeAlias = Callable[[RunFolder], None]
+"""Called by the child once its run has begun."""
 
 
 def warn_of_idle_variables(job: Job) -> None:

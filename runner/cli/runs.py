@@ -14,11 +14,13 @@ import click
 from runner.cli import arguments
 from runner.cli.console import (
     DONE,
-    in_columns,
     print_json,
     print_note,
     print_raw,
     print_row,
+)
+from runner.typeset import (
+    in_columns,
 )
 from store.clock import SystemClock
 

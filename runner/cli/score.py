@@ -23,7 +23,6 @@ from runner.cli.arguments import ANY_SETTING, job_settings
 from runner.cli.console import (
     CHECK_FAILED,
     DONE,
-    in_columns,
     print_json,
     print_note,
     print_row,
@@ -31,6 +30,9 @@ from runner.cli.console import (
 )
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
+from runner.typeset import (
+    in_columns,
+)
 
 if TYPE_CHECKING:
     from runner.job import Job

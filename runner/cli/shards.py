@@ -12,7 +12,7 @@ from typing import Any
 from runner.cli import console, run_steps
 from runner.cli.console import duration, print_note
 from runner.cli.progress import DOT, Rate, progress_line
-from runner.cli.run import Leave
+from runner.cli.run_steps import Leave
 from runner.errors import UsageError
 from runner.options import RunOptions
 from runner.run.context import RunContext

@@ -24,6 +24,7 @@ import msgspec
 from runner.clients.client import Api, Route, is_offline, route
 from runner.errors import UsageError
 from runner.messages import Usage
+from runner.money.tokens import LARGEST_OUTPUT, TokenBounds, byte_tokens, tokenizer_of
 from runner.options import RunOptions
 from store.task import pico
 
@@ -461,3 +462,51 @@ def _listed(name: str, row: Mapping[str, Any]) -> ListedModel | None:
 def _context(row: Mapping[str, Any]) -> int | None:
     tokens = row.get("max_input_tokens") or row.get("max_tokens")
     return int(tokens) if isinstance(tokens, int | float) and tokens else None
+
+
+UNBOUNDED: Final = re.compile(r"grok|gemini", re.IGNORECASE)
+"""Names of models whose OpenAI form counts reasoning beside the completion, so that the
+limit of the completion does not bound it (xAI, and Gemini behind a gateway)."""
+
+
+NATIVE: Final = re.compile(r"(gemini|vertex_ai|vertex_ai_beta)/", re.IGNORECASE)
+"""Through litellm, Gemini is asked in its own form, whose limit bounds thoughts too."""
+
+
+MAKERS: Final = ("", "xai/", "gemini/")
+"""Under which the table has the models of these names."""
+
+
+ENOUGH_REPLIES: Final = 3
+"""Replies of earlier processes after which a model's limit is trusted: some of them may
+be refusals, which take no reasoning."""
+
+
+def bounds_of(
+    model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
+) -> TokenBounds:
+    """What is known to bound the calls of *model* before the next of them.
+
+    Args:
+        model: its name.
+        options: where it is asked, and whether there is a budget.
+        learned: tokens of its longest reply, as earlier processes of the run learned.
+        replies: that earlier processes got.
+    """
+    if is_offline(model):
+        return TokenBounds()
+    is_foreign = options.of(model).base_url is not None
+    count = None if is_foreign else tokenizer_of(model)
+    most = None
+    if UNBOUNDED.search(model) and (is_foreign or not NATIVE.match(model)):
+        name = model.rpartition("/")[2]
+        known = (most_output_tokens(maker + name) for maker in MAKERS)
+        most = max(filter(None, known), default=LARGEST_OUTPUT)
+    if learned is not None:
+        most = max(learned, most or 0)
+    is_unproven = is_foreign and options.budget is not None and most is None
+    return TokenBounds(
+        count=count or byte_tokens,
+        most_output=most,
+        is_unproven=is_unproven and replies < ENOUGH_REPLIES,
+    )

@@ -13,10 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, assert_never
 
-from runner.clients.client import is_offline
 from runner.messages import ChatRequest, EmbedRequest, Request, RerankRequest, Usage
-from runner.money.prices import most_output_tokens
-from runner.options import RunOptions
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -130,15 +127,6 @@ MESSAGE_TOKENS: Final = 8
 """Around a message: OpenAI counts 3, and 3 for the reply that is to follow. Around a
 text to embed or rank it is 2 or 3."""
 
-UNBOUNDED: Final = re.compile(r"grok|gemini", re.IGNORECASE)
-"""Names of models whose OpenAI form counts reasoning beside the completion, so that the
-limit of the completion does not bound it (xAI, and Gemini behind a gateway)."""
-
-NATIVE: Final = re.compile(r"(gemini|vertex_ai|vertex_ai_beta)/", re.IGNORECASE)
-"""Through litellm, Gemini is asked in its own form, whose limit bounds thoughts too."""
-
-MAKERS: Final = ("", "xai/", "gemini/")
-"""Under which the table has the models of these names."""
 
 LARGEST_OUTPUT: Final = 131_072
 """Tokens of the longest reply of nearly all models in the table; of one that is not in
@@ -148,10 +136,6 @@ LEAST_LEARNED: Final = 16_384
 LEARNED_FACTOR: Final = 4
 """A model whose limit turned out not to bound its replies reserves so many times the
 longest of them, and no less than the first of these."""
-
-ENOUGH_REPLIES: Final = 3
-"""Replies of earlier processes after which a model's limit is trusted: some of them may
-be refusals, which take no reasoning."""
 
 
 def byte_tokens(text: str) -> int:
@@ -272,36 +256,6 @@ class TokenBounds:
         if most > worst_output(request):
             return f"its limit does not bound reasoning: {most:,} tokens are reserved"
         return ""
-
-
-def bounds_of(
-    model: str, options: RunOptions, *, learned: int | None = None, replies: int = 0
-) -> TokenBounds:
-    """What is known to bound the calls of *model* before the next of them.
-
-    Args:
-        model: its name.
-        options: where it is asked, and whether there is a budget.
-        learned: tokens of its longest reply, as earlier processes of the run learned.
-        replies: that earlier processes got.
-    """
-    if is_offline(model):
-        return TokenBounds()
-    is_foreign = options.of(model).base_url is not None
-    count = None if is_foreign else tokenizer_of(model)
-    most = None
-    if UNBOUNDED.search(model) and (is_foreign or not NATIVE.match(model)):
-        name = model.rpartition("/")[2]
-        known = (most_output_tokens(maker + name) for maker in MAKERS)
-        most = max(filter(None, known), default=LARGEST_OUTPUT)
-    if learned is not None:
-        most = max(learned, most or 0)
-    is_unproven = is_foreign and options.budget is not None and most is None
-    return TokenBounds(
-        count=count or byte_tokens,
-        most_output=most,
-        is_unproven=is_unproven and replies < ENOUGH_REPLIES,
-    )
 
 
 USUAL_MESSAGE_TOKENS: Final = 4

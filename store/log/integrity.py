@@ -27,16 +27,12 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from store.database import SQL, LogReader, open_reader, unreadable
 from store.errors import CorruptLog, EventsLost, NoSuchRun, NotALog
-
-if TYPE_CHECKING:
-    from store.log.opening import OpenedLog
-
 
 #: seq, ts_us, epoch, version, task, attempt, prev, encoding, body length, and the
 #: lengths of kind, facts and stored body; absent numbers are -1, which no real one is.
@@ -244,25 +240,6 @@ class HeadWriter:
                 act(self._file)
             except OSError:
                 self.close()
-
-
-def begin_heads(
-    path: Path, opened: OpenedLog, open_slots: OpenSlots
-) -> HeadWriter | None:
-    """The sidecar of a log that was taken over, begun at its end.
-
-    Called once that is committed, which has made durable what an earlier writer, if it
-    was killed, had written and not yet synced. A union has none, for it is derived.
-    """
-    if opened.genesis is None:
-        return None
-    try:
-        file = open_slots(heads_path(path))
-    except OSError:
-        return None  # the log is as good without it; its end is unproven then
-    heads = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
-    heads.begin(opened.position.seq, opened.position.link)
-    return heads
 
 
 def _encoded(log: str, epoch: int, seq: int, link: bytes, *, closed: bool) -> bytes:

@@ -178,3 +178,12 @@ class Log(Protocol):
     async def close(self) -> None:
         """Commit what is queued and release the log."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The last sign of life of the run's process."""
+
+    at_us: int
+    pid: int
+    host: str

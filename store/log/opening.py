@@ -23,7 +23,16 @@ from store import tables
 from store.database import SCHEMA_VERSION, SQL, is_union, no_wal, open_reader
 from store.errors import CorruptLog, NewerLog, StoreError
 from store.events import KINDS, TasksPlanned, UnknownEvent
-from store.log.integrity import EventRow, LogEnd, check_end, genesis, link_of_stored
+from store.log.integrity import (
+    EventRow,
+    HeadWriter,
+    LogEnd,
+    OpenSlots,
+    check_end,
+    genesis,
+    heads_path,
+    link_of_stored,
+)
 from store.log.writer import Position
 from store.statements import script
 from store.tables import damaged, event_in, last_seq, unpack
@@ -352,3 +361,22 @@ def _end_of(conn: sqlite3.Connection, path: Path, first: bytes) -> Position:
             "'siftlog verify', then restore a copy of the run's folder"
         )
     return Position(seq=seq, ts_us=ts_us, link=head)
+
+
+def begin_heads(
+    path: Path, opened: OpenedLog, open_slots: OpenSlots
+) -> HeadWriter | None:
+    """The sidecar of a log that was taken over, begun at its end.
+
+    Called once that is committed, which has made durable what an earlier writer, if it
+    was killed, had written and not yet synced. A union has none, for it is derived.
+    """
+    if opened.genesis is None:
+        return None
+    try:
+        file = open_slots(heads_path(path))
+    except OSError:
+        return None  # the log is as good without it; its end is unproven then
+    heads = HeadWriter(file, log=opened.genesis, epoch=opened.epoch)
+    heads.begin(opened.position.seq, opened.position.link)
+    return heads

@@ -19,11 +19,19 @@ import aiosqlite
 
 from store import tables
 from store.clock import Clock
-from store.database import SQL, Connector, connect
+from store.database import (
+    SQL,
+    Connector,
+    WriterLock,
+    connect,
+)
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, RecordedEvent
-from store.filesystem import identity_of, network_problem
-from store.log import integrity, opening
+from store.filesystem import (
+    identity_of,
+    network_problem,
+)
+from store.log import opening
 from store.log.integrity import OpenSlots, check_absent, open_slots
 from store.log.interface import LogStatistics, Planning, StoredReply
 from store.log.writer import (
@@ -33,7 +41,6 @@ from store.log.writer import (
     WriterThread,
     copied_error,
 )
-from store.runs import WriterLock
 from store.task import TaskRow
 
 #: What may wait for a commit before `append_nowait` refuses more.
@@ -203,7 +210,7 @@ class SqliteLog:
                 Writer,
                 epoch=opened.epoch,
                 position=opened.position,
-                heads=integrity.begin_heads(path, opened, open_slots),
+                heads=opening.begin_heads(path, opened, open_slots),
             )
         except BaseException as error:
             if connecting is not None:

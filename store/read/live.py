@@ -12,7 +12,6 @@ from __future__ import annotations
 import socket
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -22,10 +21,18 @@ from typing import Any
 
 import msgspec
 
-from store.database import SQL, UNION, is_union
+from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
+from store.log.interface import (
+    Heartbeat,
+)
 from store.read.forecast import Forecast, ForecastInterval, forecast, left_by_stage
-from store.read.status import Heartbeat, Status, liveness, percentile_ms, status
+from store.read.status import (
+    Status,
+    liveness,
+    percentile_ms,
+    status,
+)
 from store.slices import ALL, Slices
 from store.task import usd
 
@@ -90,19 +97,6 @@ class InFlight:
     attempt: int
     since_us: int
     error: str | None  #: why there was an attempt before; None: there was none
-
-
-@contextmanager
-def read_transaction(conn: sqlite3.Connection) -> Iterator[None]:
-    """Everything read inside belongs to the same event; keep it short.
-
-    The writer's WAL cannot be reset for as long.
-    """
-    conn.execute(SQL["begin_reading"])
-    try:
-        yield
-    finally:
-        conn.execute(SQL["commit"])
 
 
 def data_version(conn: sqlite3.Connection) -> int:

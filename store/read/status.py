@@ -14,6 +14,7 @@ from store.database import SQL
 from store.errors import CorruptLog, NotALog
 from store.events import ParameterRefused, RecordedEvent, RunStarted, ScoringRecorded
 from store.fold_state import BUCKET_RATIO, US_PER_S, RunState
+from store.log.interface import Heartbeat
 from store.read.forecast import EstimateAccuracy, UsageSoFar, estimate_accuracy
 from store.read.usage import (
     Billing,
@@ -224,15 +225,6 @@ class ObservedLimits:
     rpm: float | None  #: requests a minute
     tpm: float | None  #: tokens a minute
     paused_until_us: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
-    """The last sign of life of the run's process."""
-
-    at_us: int
-    pid: int
-    host: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,15 @@ from typing import Final, NamedTuple
 import msgspec
 import zstandard
 
-from store.errors import CorruptLog
+from store.errors import (
+    CorruptLog,
+    ignore_progress,
+)
 from store.log.integrity import link_of_stored
 from store.segments.place import Place
 from store.slices import Shard
 from store.tables import ZSTD_LEVEL
 from store.union.source import CommitRange, LogIdentity
-from store.verify import ignore_progress
 
 FOLDER = "seg"
 
@@ -332,3 +334,7 @@ def complete_logs(
             continue
         last[done.log] = done  # names ascend, and so do ends
     return list(last.values())
+
+
+ROLLED_BYTES = 16 << 20
+"""What a larger one holds, before it is compressed: it is read whole."""

@@ -22,13 +22,19 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 
 from store.clock import Clock
-from store.database import UNION, LogReader, open_reader, unreadable
+from store.database import (
+    UNION,
+    LogReader,
+    open_reader,
+    read_transaction,
+    unreadable,
+)
 from store.errors import CorruptLog, PlaceAway, Unshipped
 from store.log.writer import WriterThread
-from store.read.live import read_transaction
 from store.segments.place import Place
 from store.segments.segment import (
     FOLDER,
+    ROLLED_BYTES,
     CompleteLog,
     LogPosition,
     Segment,
@@ -47,9 +53,6 @@ from store.union.source import STRETCH_BYTES, LocalLogSource
 ROLL_UP_AFTER = 256
 """Small segments that become larger ones: ten hours make 7,200 every five seconds, and
 file servers and listings are slow with many files."""
-
-ROLLED_BYTES = 16 << 20
-"""What a larger one holds, before it is compressed: it is read whole."""
 
 
 @dataclass(slots=True, kw_only=True)

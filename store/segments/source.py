@@ -21,11 +21,17 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
-from store.errors import CorruptLog
-from store.read.status import Heartbeat
+from store.errors import (
+    CorruptLog,
+    ignore_progress,
+)
+from store.log.interface import (
+    Heartbeat,
+)
 from store.segments.place import Place
 from store.segments.segment import (
     FOLDER,
+    ROLLED_BYTES,
     LogPosition,
     Segment,
     SegmentOrigin,
@@ -38,10 +44,8 @@ from store.segments.segment import (
     encode_segment,
     joined_commits,
 )
-from store.segments.shipping import ROLLED_BYTES
 from store.slices import ALL, Shard, Slices, left_by
 from store.union.source import CommitRange, LogIdentity
-from store.verify import ignore_progress
 
 _T = TypeVar("_T")
 

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from store.clock import Clock
-from store.database import connect, open_reader
+from store.database import (
+    WriterLock,
+    connect,
+    open_reader,
+)
 from store.errors import IllegalMove
 from store.events import Entry, Event, RecordedEvent, TasksPlanned
 from store.fold import Fold
@@ -25,7 +29,6 @@ from store.log.sqlite import SqliteLog
 from store.log.writer import PreparedEntry, Writer, WriterThread
 from store.read.status import status
 from store.read.usage import spending
-from store.runs import WriterLock
 from store.task import TaskDraft, TaskRow, planned_tasks
 from store.testing import MemoryLog
 from store.verify import verify

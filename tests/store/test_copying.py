@@ -9,13 +9,19 @@ import pytest
 
 from store import database
 from store.database import copy_log, open_reader
-from store.errors import NotALog, StoreError
+from store.errors import (
+    NotALog,
+    StoreError,
+    ignore_progress,
+)
 from store.events import Entry
 from store.log.sqlite import SqliteLog
 from store.read.tasks import events
 from store.tables import head
 from store.testing import FakeClock
-from store.verify import ignore_progress, verify
+from store.verify import (
+    verify,
+)
 from tests.store.samples import RUN_STARTED, answered, completed, plan_first, started
 
 COURSE = (

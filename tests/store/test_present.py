@@ -10,8 +10,10 @@ import pytest
 
 from runner.cli.status import forecast_json, forecast_lines, status_json
 from store.database import open_reader
+from store.log.interface import (
+    Heartbeat,
+)
 from store.read.live import LiveStatus, MinuteRow, is_working, live_status
-from store.read.status import Heartbeat
 from store.runs import RunFolder
 from store.testing import START_US
 from tests.store.logs import COURSE, written

@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from store.database import (
+    WriterLock,
+)
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
 from store.log.sqlite import SqliteLog
-from store.runs import RunFolder, WriterLock, list_runs, resolve
+from store.runs import (
+    RunFolder,
+    list_runs,
+    resolve,
+)
 from store.testing import FakeClock
 
 

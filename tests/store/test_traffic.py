@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from store.database import connect, open_reader
+from store.database import (
+    connect,
+    open_reader,
+    read_transaction,
+)
 from store.read.live import (
     completed_by_minute,
     data_version,
     latencies,
     minutes,
     oldest_in_flight,
-    read_transaction,
 )
 from store.read.status import status
 from store.testing import START_US

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 from runner.testing import LoopClock, run_virtual
+from store.database import (
+    WriterLock,
+)
 from store.errors import StoreError
 from store.events import RunFinished
-from store.runs import RunFolder, WriterLock
+from store.runs import (
+    RunFolder,
+)
 from tests.processes import environment
 from tests.store.logs import COURSE, written
 from tests.terminals import WATCH, on_terminal

@@ -12,6 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from store.clock import Clock
+from store.database import (
+    read_transaction,
+)
 from store.events import AttemptsAbandoned, RecordedEvent, RunResumed
 from store.read.history import (
     BucketRow,
@@ -22,7 +25,6 @@ from store.read.history import (
     running_now,
     sent_before,
 )
-from store.read.live import read_transaction
 from store.read.tasks import event_times, events
 from store.runs import RunFolder
 from store.tables import last_seq, tasks_numbered

@@ -17,7 +17,11 @@ from types import TracebackType
 from typing import Protocol, Self, TypeAlias
 
 from store.clock import Clock
-from store.database import LogReader, unreadable
+from store.database import (
+    LogReader,
+    read_transaction,
+    unreadable,
+)
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S
@@ -37,7 +41,6 @@ from store.read.live import (
     minutes,
     next_retries,
     oldest_in_flight,
-    read_transaction,
 )
 from store.read.status import Status, status
 from store.read.tasks import events

@@ -9,13 +9,13 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from jobs.evidence_retrieval.pipeline import Calibration
-from jobs.metrics import Isotonic, Platt, auprc, fit_isotonic, fit_platt
+from jobs.evidence_retrieval.predictions.fitted_gate import Calibrator, Classifier
+from jobs.metrics import auprc, fit_isotonic, fit_platt
 from jobs.metrics.columns import Bools, Floats, Ints
 
 FARTHEST = 0.005
@@ -183,30 +183,9 @@ _MOST_ROUNDS = 10_000
 _NEWTON_STEPS = 2
 """Each squares the distance: from 1e-6 beyond what doubles tell apart."""
 
-_DECIMALS = 9
-
 
 class CannotFitError(ValueError):
     """The rows cannot teach what is asked of them; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Classifier:
-    """Standardisation and coefficients, all learnt from the same rows."""
-
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]  #: 1 for a feature that never changes
-    coefficients: tuple[float, ...]
-    intercept: float
-    c: float
-
-    def log_odds(self, values: Floats) -> Floats:
-        """The log-odds of evidence of each row, to nine decimals."""
-        rows = (values - np.array(self.mean)) / np.array(self.scale)
-        # row by row, for a matrix product may round a row by where it stands
-        weighted = (rows * np.array(self.coefficients)).sum(axis=1)
-        rounded: Floats = np.round(weighted + self.intercept, _DECIMALS)
-        return rounded
 
 
 def fit_classifier(values: Floats, y: Bools, c: float = C) -> Classifier:
@@ -294,10 +273,6 @@ def refuse_one_class(y: Bools) -> None:
         raise CannotFitError(f"{len(y)} queries to learn from, {what} ones among them")
 
 
-Calibrator: TypeAlias = Isotonic | Platt | None
-"""None leaves probabilities as they are."""
-
-
 def fit_calibrator(kind: Calibration, p: Floats, y: Bools) -> Calibrator:
     """The calibrator of some rows; raise `CannotFitError` where there is none."""
     try:
@@ -310,29 +285,3 @@ def fit_calibrator(kind: Calibration, p: Floats, y: Bools) -> Calibrator:
                 return fit_platt(p, y)
     except ValueError as error:
         raise CannotFitError(str(error)) from None
-
-
-def as_json(calibrator: Calibrator) -> Mapping[str, Any]:
-    """The calibrator as it stands in a file."""
-    match calibrator:
-        case None:
-            return {"kind": "none"}
-        case Isotonic():
-            return {"kind": "isotonic", "x": [*calibrator.x], "y": [*calibrator.y]}
-        case Platt():
-            return {
-                "kind": "platt",
-                "slope": calibrator.slope,
-                "intercept": calibrator.intercept,
-            }
-
-
-def from_json(stored: Mapping[str, Any]) -> Calibrator:
-    """A calibrator out of a file; raise `KeyError` where something is missing."""
-    match stored["kind"]:
-        case "isotonic":
-            return Isotonic(x=tuple(stored["x"]), y=tuple(stored["y"]))
-        case "platt":
-            return Platt(slope=stored["slope"], intercept=stored["intercept"])
-        case _:
-            return None

@@ -28,12 +28,14 @@ from jobs.evidence_retrieval.predictions.columns import (
     StepColumns,
     folds_of,
 )
-from jobs.evidence_retrieval.predictions.gate import (
+from jobs.evidence_retrieval.predictions.fitted_gate import (
     FeatureRows,
     FittedGate,
+    StoredGate,
+)
+from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     LabelledRows,
-    StoredGate,
     fit_final,
     spec_of,
 )

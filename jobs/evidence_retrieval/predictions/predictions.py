@@ -14,6 +14,9 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.columns import ModelColumns
+from jobs.evidence_retrieval.predictions.fitted_gate import (
+    gate_json,
+)
 from jobs.evidence_retrieval.predictions.fold_gates import (
     FittedGates,
     FoldChoice,
@@ -22,7 +25,6 @@ from jobs.evidence_retrieval.predictions.fold_gates import (
     GridCandidate,
     choices,
 )
-from jobs.evidence_retrieval.predictions.gate import gate_json
 from jobs.evidence_retrieval.predictions.nested import FoldResult
 from jobs.evidence_retrieval.predictions.outputs import SubjectOutputs
 from jobs.evidence_retrieval.predictions.rankings import (

@@ -20,8 +20,10 @@ from jobs.evidence_retrieval.leakage import (
 )
 from jobs.evidence_retrieval.pipeline import STANDARD
 from jobs.evidence_retrieval.predictions.classifier import Split
-from jobs.evidence_retrieval.predictions.gate import (
+from jobs.evidence_retrieval.predictions.fitted_gate import (
     FeatureRows,
+)
+from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     ThresholdTargets,
     spec_of,

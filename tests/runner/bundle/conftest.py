@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from runner.bundle.pack import Bundle, make_bundle
+from store.errors import (
+    ignore_progress,
+)
 from store.runs import RunFolder
-from store.verify import ignore_progress
 from tests.plugging import plugged
 from tests.processes import siftlog
 

@@ -22,14 +22,16 @@ from runner.messages import (
     TextPart,
     Usage,
 )
-from runner.money.tokens import (
+from runner.money.prices import (
     ENOUGH_REPLIES,
+    bounds_of,
+)
+from runner.money.tokens import (
     LARGEST_OUTPUT,
     LEAST_LEARNED,
     MESSAGE_TOKENS,
     VOCABULARIES,
     TokenBounds,
-    bounds_of,
     counter_of,
     tokenizer_of,
     usual_prompt,

@@ -9,7 +9,12 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.shards.placed_run import exclusive_driver, wait_for_orphans
-from store.runs import RunFolder, WriterLock
+from store.database import (
+    WriterLock,
+)
+from store.runs import (
+    RunFolder,
+)
 from store.testing import FakeClock
 
 

@@ -19,7 +19,10 @@ from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
-from store.database import open_reader
+from store.database import (
+    WriterLock,
+    open_reader,
+)
 from store.errors import PlaceAway
 from store.events import (
     AttemptAnswered,
@@ -31,7 +34,10 @@ from store.events import (
 )
 from store.read.tasks import events
 from store.read.usage import spending
-from store.runs import RunFolder, WriterLock, places_in
+from store.runs import (
+    RunFolder,
+    places_in,
+)
 from store.segments.place import Place
 from store.task import PlannedTask, manifest_bytes
 from tests.runner.shards.sharded import Split, rows

@@ -9,12 +9,14 @@ from threadpoolctl import threadpool_limits
 
 from jobs.evidence_retrieval.predictions.classifier import (
     CannotFitError,
-    as_json,
     choose_c,
     fit_calibrator,
     fit_classifier,
-    from_json,
     out_of_fold,
+)
+from jobs.evidence_retrieval.predictions.fitted_gate import (
+    calibrator_json,
+    calibrator_of,
 )
 from jobs.metrics import auprc
 from jobs.metrics.columns import Bools, Floats
@@ -103,4 +105,4 @@ def test_a_calibrator_comes_back_out_of_its_json(kind: str) -> None:
     y = chance.random(80) < p
     named = {"isotonic": "isotonic", "platt": "platt"}.get(kind, "none")
     made = fit_calibrator(named, p, y)  # type: ignore[arg-type] - a Literal
-    assert from_json(as_json(made)) == made
+    assert calibrator_of(calibrator_json(made)) == made

@@ -10,8 +10,10 @@ import pytest
 from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.leakage_experiments import deep_checks
 from jobs.evidence_retrieval.predictions.classifier import Split
-from jobs.evidence_retrieval.predictions.gate import (
+from jobs.evidence_retrieval.predictions.fitted_gate import (
     FeatureRows,
+)
+from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     ThresholdTargets,
 )

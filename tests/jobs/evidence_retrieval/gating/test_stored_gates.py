@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from jobs.evidence_retrieval.inputs import inputs, load
-from jobs.evidence_retrieval.predictions.classifier import Classifier
-from jobs.evidence_retrieval.predictions.gate import (
+from jobs.evidence_retrieval.predictions.fitted_gate import (
+    Classifier,
     FittedGate,
     GateThresholds,
     StoredGate,

@@ -1,0 +1,249 @@
+"""Applies a fitted gate to queries; writes and reads it as plain JSON.
+
+How a gate is fitted is in `jobs.evidence_retrieval.predictions.gate`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jobs.metrics.calibration import Isotonic, Platt
+from jobs.metrics.columns import Bools, Floats
+
+_DECIMALS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classifier:
+    """Standardisation and coefficients, all learnt from the same rows."""
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]  #: 1 for a feature that never changes
+    coefficients: tuple[float, ...]
+    intercept: float
+    c: float
+
+    def log_odds(self, values: Floats) -> Floats:
+        """The log-odds of evidence of each row, to nine decimals."""
+        rows = (values - np.array(self.mean)) / np.array(self.scale)
+        # row by row, for a matrix product may round a row by where it stands
+        weighted = (rows * np.array(self.coefficients)).sum(axis=1)
+        rounded: Floats = np.round(weighted + self.intercept, _DECIMALS)
+        return rounded
+
+
+Calibrator: TypeAlias = Isotonic | Platt | None
+"""None leaves probabilities as they are."""
+
+
+def calibrator_json(calibrator: Calibrator) -> Mapping[str, Any]:
+    """The calibrator as it stands in a file."""
+    match calibrator:
+        case None:
+            return {"kind": "none"}
+        case Isotonic():
+            return {"kind": "isotonic", "x": [*calibrator.x], "y": [*calibrator.y]}
+        case Platt():
+            return {
+                "kind": "platt",
+                "slope": calibrator.slope,
+                "intercept": calibrator.intercept,
+            }
+
+
+def calibrator_of(stored: Mapping[str, Any]) -> Calibrator:
+    """A calibrator out of a file; raise `KeyError` where something is missing."""
+    match stored["kind"]:
+        case "isotonic":
+            return Isotonic(x=tuple(stored["x"]), y=tuple(stored["y"]))
+        case "platt":
+            return Platt(slope=stored["slope"], intercept=stored["intercept"])
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateThresholds:
+    """NEG below the first, POS from the second on (inf: nobody)."""
+
+    tau_neg: float
+    tau_pos: float
+    has_positive: bool  #: False: nothing to set them by, so nobody is NEG or POS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureRows:
+    """Queries as a gate sees them, by post and criterion in the order of their text.
+
+    That order is canonical, so that what is fitted does not depend on any file's.
+    """
+
+    names: tuple[str, ...]  #: of the features
+    values: Floats  #: (rows, features)
+    stated: Floats  #: (rows,) the model's own probability; NaN where it stated none
+    posts: tuple[str, ...]  #: (rows,)
+
+    def __len__(self) -> int:
+        return len(self.posts)
+
+    def where(self, chosen: Bools) -> FeatureRows:
+        """Some of the rows, in their order."""
+        return FeatureRows(
+            names=self.names,
+            values=self.values[chosen],
+            stated=self.stated[chosen],
+            posts=tuple(np.array(self.posts, dtype=np.object_)[chosen].tolist()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedGate:
+    """All that was learnt."""
+
+    names: tuple[str, ...]
+    classifier: Classifier | None  #: None: the model's own probability is taken
+    calibrator: Calibrator
+    thresholds: GateThresholds
+
+    def raw(self, rows: FeatureRows) -> Floats:
+        """The probability before calibration."""
+        return raw_probability(self.classifier, rows)
+
+    def probability(self, rows: FeatureRows) -> Floats:
+        """The probability that thresholds and metrics go by."""
+        return calibrated(self.calibrator, self.raw(rows))
+
+
+def logistic(log_odds: Floats) -> Floats:
+    """Probabilities of log-odds."""
+    # number by number: an array's exp may differ in its last digit between processors
+    return np.array([_logistic(x) for x in log_odds.tolist()], dtype=np.float64)
+
+
+def _logistic(x: float) -> float:
+    if x >= 0:
+        return 1 / (1 + math.exp(-x))
+    raised = math.exp(x)
+    return raised / (1 + raised)
+
+
+def raw_probability(classifier: Classifier | None, rows: FeatureRows) -> Floats:
+    """The probability before calibration; without a classifier the model's own."""
+    if classifier is None:
+        return rows.stated
+    return logistic(classifier.log_odds(rows.values))
+
+
+def calibrated(calibrator: Calibrator, p: Floats) -> Floats:
+    """Probabilities after calibration; without a calibrator as they are."""
+    return p if calibrator is None else calibrator(p)
+
+
+FORMAT = 1
+
+
+NOBODY = "inf"
+"""JSON has no infinity; tau_pos is this word where nobody is POS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredGate:
+    """A gate fitted on all judged posts of a data set, for use on another one."""
+
+    model: str
+    config: str
+    gate: FittedGate
+    posts: tuple[str, ...]  #: that it has seen, and so must not be judged on
+
+
+def gate_json(gate: FittedGate) -> Mapping[str, Any]:
+    """All that a gate has learnt."""
+    classifier, taus = gate.classifier, gate.thresholds
+    return {
+        "features": [*gate.names],
+        "classifier": None
+        if classifier is None
+        else {
+            "mean": [*classifier.mean],
+            "scale": [*classifier.scale],
+            "coefficients": [*classifier.coefficients],
+            "intercept": classifier.intercept,
+            "c": classifier.c,
+        },
+        "calibrator": calibrator_json(gate.calibrator),
+        "tau_neg": taus.tau_neg,
+        "tau_pos": NOBODY if math.isinf(taus.tau_pos) else taus.tau_pos,
+        "tuned": taus.has_positive,
+    }
+
+
+def gate_of(stored: Mapping[str, Any]) -> FittedGate:
+    """A gate out of a file; raise `KeyError` where something is missing."""
+    own = stored["classifier"]
+    return FittedGate(
+        names=tuple(stored["features"]),
+        classifier=None
+        if own is None
+        else Classifier(
+            mean=tuple(own["mean"]),
+            scale=tuple(own["scale"]),
+            coefficients=tuple(own["coefficients"]),
+            intercept=own["intercept"],
+            c=own["c"],
+        ),
+        calibrator=calibrator_of(stored["calibrator"]),
+        thresholds=GateThresholds(
+            tau_neg=float(stored["tau_neg"]),
+            tau_pos=float(stored["tau_pos"]),
+            has_positive=stored["tuned"],
+        ),
+    )
+
+
+def encode(gates: Iterable[StoredGate]) -> str:
+    """The text of `gate_final.json`."""
+    listed = [
+        {
+            "model": own.model,
+            "config": own.config,
+            "posts": [*own.posts],
+            **gate_json(own.gate),
+        }
+        for own in gates
+    ]
+    return json.dumps({"format": FORMAT, "gates": listed}, indent=1) + "\n"
+
+
+def decode(text: str) -> tuple[StoredGate, ...]:
+    """The gates of a `gate_final.json`.
+
+    Raises:
+        ValueError: in one sentence, where the text is none.
+    """
+    try:
+        stored = json.loads(text)
+        if stored["format"] != FORMAT:
+            raise ValueError(
+                f"its format is {stored['format']}, and this version reads {FORMAT}; "
+                "write it again by scoring with --final-gate."
+            )
+        return tuple(
+            StoredGate(
+                model=own["model"],
+                config=own["config"],
+                gate=gate_of(own),
+                posts=tuple(own["posts"]),
+            )
+            for own in stored["gates"]
+        )
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(
+            f"it is not a gate written by --final-gate ({error!r}); name the "
+            "gate_final.json of a scoring."
+        ) from error

@@ -1,0 +1,68 @@
+"""Declares the options that `watch` and `serve` share, and resolves the theme."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+RATES = ("0.5", "1", "2", "4")
+
+
+_F = TypeVar("_F", bound=Callable[..., object])
+
+
+def shared(command: _F) -> _F:
+    """Options that both verbs have, and that serve hands on to watch."""
+    for option in (
+        click.option(
+            "--runs-dir",
+            envvar="SIFTLOG_RUNS_DIR",
+            type=click.Path(path_type=Path),
+            default=Path("runs"),
+            show_default=True,
+            help="Folder that holds the runs.",
+        ),
+        click.option(
+            "--rate",
+            type=click.Choice(RATES),
+            help="Looks a second; without it 2, and 1 over ssh or a slow line.",
+        ),
+        click.option(
+            "--theme",
+            envvar="TEXTUAL_THEME",
+            help="Colours: dark, light, contrast, monochrome, ansi-dark, ansi-light, "
+            "or another of Textual's.",
+        ),
+        click.argument("run_name", metavar="[RUN]", required=False),
+    ):
+        command = option(command)
+    return command
+
+
+def known_theme(name: str | None) -> str:
+    """The theme that a person means.
+
+    Raises:
+        click.UsageError: there is none of that name.
+    """
+    from textual.theme import BUILTIN_THEMES
+
+    from tui.render.colours import COLOUR_THEMES, DARK, MONOCHROME
+
+    if name is None:
+        return (MONOCHROME if os.environ.get("NO_COLOR") else DARK).name
+    short = {
+        palette.name.removeprefix("siftlog-"): palette.name for palette in COLOUR_THEMES
+    }
+    found = short.get(name, name)
+    if found in {*short.values(), *BUILTIN_THEMES}:
+        return found
+    known = ", ".join([*short, *sorted(BUILTIN_THEMES)])
+    raise click.UsageError(
+        f"There is no theme {name!r} (--theme, or TEXTUAL_THEME in the environment). "
+        f"There are {known}."
+    )

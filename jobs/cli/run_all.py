@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import arguments, console
+from runner.cli.request import OutputOptions, output_options
 
 if TYPE_CHECKING:
+    from runner.cli.progress import JointProgress
     from runner.matrix import CellResult, MatrixCell, MatrixFile
     from runner.run.context import RunContext
 
@@ -32,7 +34,15 @@ if TYPE_CHECKING:
 @arguments.runs_dir
 @arguments.as_form
 @arguments.as_json
-def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
+def run_all(
+    file: Path,
+    *,
+    dry_run: bool,
+    fail_fast: bool,
+    no_score: bool,
+    runs_dir: Path,
+    **parameters: Any,
+) -> int:
     """Run the jobs, models and settings of FILE, side by side.
 
     All runs share the limits of their endpoints and one budget. Each is a run like any
@@ -52,12 +62,12 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
     from runner.run.folder import held
 
     matrix = read_matrix(file)
-    runs_dir = given["runs_dir"]
+    output = output_options(parameters)
     every = cells(matrix, runs_dir)
     console.relax_collector()
     if dry_run:
         made = run_matrix.preview_runs(every, runs_dir)
-        if given["as_json"]:
+        if output.as_json:
             print_json(run_matrix.preview_json(matrix, made))
         else:
             print_text(run_matrix.preview_text(matrix, made))
@@ -68,9 +78,11 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
             print_note(
                 f"{len(every) - len(left)} of {len(every)} runs are over already."
             )
-        came = _carry_out(matrix, left, given)
-        codes = _conclude(every, came, given)
-        _show(matrix, every, folder, given)
+        came = _carry_out(
+            matrix, left, runs_dir, fail_fast=fail_fast, as_json=output.as_json
+        )
+        codes = _conclude(every, came, output, scores=not no_score)
+        _show(matrix, every, folder, output)
     worst = _worst(codes)
     if worst in {BUDGET, INTERRUPTED}:
         print_note(f"Go on with all runs that are not over: siftlog run-all {file}")
@@ -78,7 +90,12 @@ def run_all(file: Path, *, dry_run: bool, **given: Any) -> int:
 
 
 def _carry_out(
-    matrix: MatrixFile, left: Sequence[MatrixCell], given: dict[str, Any]
+    matrix: MatrixFile,
+    left: Sequence[MatrixCell],
+    runs_dir: Path,
+    *,
+    fail_fast: bool,
+    as_json: bool,
 ) -> Sequence[CellResult]:
     import asyncio
 
@@ -96,15 +113,17 @@ def _carry_out(
             return await carry_out(
                 matrix,
                 left,
-                lambda cell: _shell(cell, progress, given),
+                lambda cell: _shell(cell, progress, runs_dir, as_json=as_json),
                 print_note,
-                fail_fast=given["fail_fast"],
+                fail_fast=fail_fast,
             )
 
     return asyncio.run(carry()) if left else []
 
 
-def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext:  # noqa: ANN401 - its class is imported late
+def _shell(
+    cell: MatrixCell, progress: JointProgress, runs_dir: Path, *, as_json: bool
+) -> RunContext:
     from runner.cli.console import print_json, print_note
     from runner.cli.run_steps import CLOCK
     from runner.run.context import RunContext
@@ -112,7 +131,7 @@ def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext
     run_id = cell.folder.run_id
 
     def launched() -> None:
-        if given["as_json"]:
+        if as_json:
             print_json({"event": "launch", "run": run_id})
         else:
             print_note(f"Run {run_id} of {cell.work.job.name} in {cell.folder.path}")
@@ -120,7 +139,7 @@ def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext
     return RunContext(
         clock=CLOCK,
         environment=arguments.environment(),
-        runs_dir=given["runs_dir"],
+        runs_dir=runs_dir,
         tell=lambda sentence: print_note(f"{run_id}: {sentence}"),
         launched=launched,
         watch=progress.watch,
@@ -128,7 +147,11 @@ def _shell(cell: MatrixCell, progress: Any, given: dict[str, Any]) -> RunContext
 
 
 def _conclude(
-    every: Sequence[MatrixCell], came: Sequence[CellResult], given: dict[str, Any]
+    every: Sequence[MatrixCell],
+    came: Sequence[CellResult],
+    output: OutputOptions,
+    *,
+    scores: bool,
 ) -> list[int]:
     """Score what ended, and what an earlier process left unscored; all exit codes."""
     from runner.cli import run_steps
@@ -145,10 +168,10 @@ def _conclude(
             print_note(f"siftlog: {cell.folder.run_id}: {run.why}")
             codes.append(FAILED_TASKS)
             continue
-        scores = not given["no_score"]
+        is_unscored = True
         if run is None:
             with open_reader(cell.folder.log) as reader:
-                scores = scores and not scorings(reader)
+                is_unscored = not scorings(reader)
         is_cancelled = run is None and cell.state == "cancelled"
         ended = run.ended if run is not None else None
         codes.append(
@@ -157,8 +180,8 @@ def _conclude(
                 cell.work,
                 ended
                 or RunOutcome(outcome="cancelled" if is_cancelled else "finished"),
-                given,
-                scores=scores,
+                output,
+                scores=scores and is_unscored,
                 shows=False,  # the table does, of all runs
             )
         )
@@ -166,7 +189,10 @@ def _conclude(
 
 
 def _show(
-    matrix: MatrixFile, every: Sequence[MatrixCell], folder: Path, given: dict[str, Any]
+    matrix: MatrixFile,
+    every: Sequence[MatrixCell],
+    folder: Path,
+    output: OutputOptions,
 ) -> None:
     """Write the table and the page, and print the table."""
     import json
@@ -185,14 +211,14 @@ def _show(
         csv_lines(run_matrix.csv_rows(found)), "utf-8"
     )
     (folder / "comparison.json").write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
-    if not given["no_report"]:
+    if not output.no_report:
         whole = page(matrix.group, found, matrix.options.budget)
         (folder / REPORT).write_text(whole, "utf-8")
-    if given["as_json"]:
+    if output.as_json:
         print_json({"event": "compared", **shown})
         return
-    if given["form"] != "text":
-        print_raw(typeset([run_matrix.sheet(matrix.group, found)], given["form"]))
+    if output.form != "text":
+        print_raw(typeset([run_matrix.sheet(matrix.group, found)], output.form))
         return
     print_text(run_matrix.text(matrix.group, found))
     print_text(f"files: {folder}")

@@ -18,6 +18,9 @@ from store.read.status import STATES
 
 C = TypeVar("C", bound=Callable[..., Any])
 
+SHIP_EVERY_S: Final = 5.0
+LEASE_TTL_S: Final = 15.0
+
 ANY_SETTING: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 """Context of a command that takes every setting of a job as a flag of its own."""
 
@@ -283,7 +286,7 @@ carrying = options_of(
     option(
         "--ship-every",
         type=click.FloatRange(min=0.1),
-        default=5.0,
+        default=SHIP_EVERY_S,
         show_default=True,
         metavar="SECONDS",
         help="How long what is recorded may wait for that.",
@@ -326,7 +329,7 @@ placing = options_of(
     option(
         "--lease-ttl-s",
         type=click.FloatRange(1),
-        default=15.0,
+        default=LEASE_TTL_S,
         hidden=True,
         help="For how long a shard may be silent.",
     ),
@@ -344,8 +347,8 @@ def variables() -> frozenset[str]:
     @parts
     @placing
     @no_report
-    def every(**given: Any) -> None:
-        del given
+    def every(**parameters: Any) -> None:
+        del parameters
 
     options = click.command(every).params
     return frozenset(each.envvar for each in options if isinstance(each.envvar, str))

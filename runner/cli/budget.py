@@ -20,14 +20,14 @@ from runner.cli.console import DONE, print_json, print_text
     help="Dollars more.",
 )
 @arguments.asking
-def budget(*, add: float | None, **given: Any) -> int:
+def budget(*, add: float | None, **shared: Any) -> int:
     """Show what RUN has spent and may spend, or add dollars to its budget."""
     from runner.cli.control import ask, control_request, show_dry
     from runner.errors import UsageError
     from store.control import preview_open_tasks, preview_sentence
     from store.database import open_reader
 
-    how = control_request(given)
+    how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
         stakes = preview_open_tasks(reader)
     if add is not None and stakes.cap_usd is None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--stage", help="Only this stage.")
 @click.option("--model", help="Only this model.")
 @arguments.asking
-def pause(**given: Any) -> int:
+def pause(*, stage: str | None, model: str | None, **shared: Any) -> int:
     """Start no further call of RUN, or of a stage or model; it stays alive.
 
     Calls in flight finish. siftlog resume RUN lifts it.
@@ -51,8 +51,8 @@ def pause(**given: Any) -> int:
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(given)
-    scope = {"stage": given["stage"], "model": given["model"]}
+    how = control_request(**shared)
+    scope = {"stage": stage, "model": model}
     if not how.dry_run:
         return ask_live(how, "pause", scope)
     with open_reader(how.folder.log) as reader:
@@ -63,12 +63,12 @@ def pause(**given: Any) -> int:
 @click.command()
 @arguments.run_argument
 @arguments.asking
-def drain(**given: Any) -> int:
+def drain(**shared: Any) -> int:
     """Let RUN finish its calls in flight and end; it can be resumed."""
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(given)
+    how = control_request(**shared)
     if not how.dry_run:
         return ask_live(how, "drain", {})
     with open_reader(how.folder.log) as reader:
@@ -81,7 +81,7 @@ def drain(**given: Any) -> int:
 @click.option("--now", is_flag=True, help="Cut the calls in flight, too.")
 @click.option("--yes", is_flag=True, help="Do not ask whether it is meant.")
 @arguments.asking
-def cancel(*, now: bool, yes: bool, **given: Any) -> int:
+def cancel(*, now: bool, yes: bool, **shared: Any) -> int:
     """End RUN for good: its open tasks are skipped, with the reason cancelled.
 
     Calls in flight finish within the grace time; a call that is cut may have to be
@@ -94,7 +94,7 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     from store.database import open_reader
     from store.read.status import status
 
-    how = control_request(given)
+    how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
         state = state_of(status(reader), how.folder, CLOCK)
         stakes = preview_open_tasks(reader)
@@ -118,7 +118,7 @@ def cancel(*, now: bool, yes: bool, **given: Any) -> int:
     "--reason", help="Tasks that failed, were skipped or unreadable for this reason."
 )
 @arguments.asking
-def retry(*, expression: str, reason: str | None, **given: Any) -> int:
+def retry(*, expression: str, reason: str | None, **shared: Any) -> int:
     """Ask final tasks of RUN again: the failed ones, or those that a filter names.
 
     A live run takes them up at once; otherwise the next siftlog resume does.
@@ -128,7 +128,7 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     from store.database import open_reader
     from store.read.status import run_started
 
-    how = control_request(given)
+    how = control_request(**shared)
     if reason is not None:
         expression = f'{expression} reason:"{reason}"'.strip()
     with open_reader(how.folder.log) as reader:
@@ -150,7 +150,7 @@ def retry(*, expression: str, reason: str | None, **given: Any) -> int:
     "--withdraw", "name", metavar="ID", help="Take back a request that still waits."
 )
 @arguments.asking
-def commands(*, name: str | None, **given: Any) -> int:
+def commands(*, name: str | None, **shared: Any) -> int:
     """Show what was asked of RUN and what became of it, or take a request back.
 
     A live run answers within a second. Where no process works on it, a request waits
@@ -160,7 +160,7 @@ def commands(*, name: str | None, **given: Any) -> int:
     from store.control import CommandOutcome, CommandTail, command_log
     from store.database import open_reader
 
-    how = control_request(given)
+    how = control_request(**shared)
     with open_reader(how.folder.log) as reader:
         found = command_log(reader, CommandTail(how.folder.control).read())
     if name is None:
@@ -211,14 +211,22 @@ class ControlRequest:
     as_json: bool
 
 
-def control_request(given: Mapping[str, Any]) -> ControlRequest:
-    """The manner from a verb's options."""
+def control_request(
+    *,
+    run_name: str,
+    runs_dir: Path,
+    dry_run: bool,
+    if_state: str | None,
+    wait: bool,
+    as_json: bool,
+) -> ControlRequest:
+    """The request from the options that all verbs of control share."""
     return ControlRequest(
-        folder=resolve(Path(given["runs_dir"]), given["run_name"]),
-        dry_run=given["dry_run"],
-        if_state=given["if_state"],
-        waits=given["wait"],
-        as_json=given["as_json"],
+        folder=resolve(runs_dir, run_name),
+        dry_run=dry_run,
+        if_state=if_state,
+        waits=wait,
+        as_json=as_json,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import inf
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -20,6 +21,7 @@ from runner.cli.console import (
     print_note,
     print_text,
 )
+from runner.cli.request import NOT_TYPED, RunRequest, TypedOptions
 from runner.errors import UsageError
 from runner.estimate.estimate import (
     BEFORE_S,
@@ -53,45 +55,51 @@ def estimate(
     /,
     job_name: str | None,
     run_name: str | None,
-    **given: Any,
+    count_tokens: bool,
+    **parameters: Any,
 ) -> int:
     """Say what JOB would take before any call: calls, tokens, dollars, hours.
 
     It takes the options of siftlog run. With --from RUN a recorded run is played again
     on its own latencies, under the limits that are given here; inf lifts one.
     """
-    from runner.errors import UsageError
-
+    request = RunRequest.of(ctx.args, parameters)
     if run_name is not None:
         if job_name is not None or ctx.args:
             raise UsageError("--from RUN says it all: leave the job and its settings.")
-        return estimate_from_run(run_name, given)
+        return estimate_from_run(run_name, request)
     if job_name is None:
         raise UsageError("Name a job, or a recorded run with --from RUN.")
-    return estimate_job(ctx.args, job_name, given)
+    return estimate_job(job_name, request, counts=count_tokens)
 
 
 SCHEMA: Final = 1
 """Version of the object; a field that changes its meaning raises it."""
 
 
-def estimate_job(words: Sequence[str], job_name: str, given: Mapping[str, Any]) -> int:
-    """Estimate a run from what was typed for it, and print that."""
+def estimate_job(job_name: str, request: RunRequest, *, counts: bool = False) -> int:
+    """Estimate a run from what was typed for it, and print that.
+
+    Args:
+        job_name: the job's.
+        request: what was typed.
+        counts: whether tokens are counted by the model's tokenizer.
+    """
     job = load_job(job_name)
-    file = run_steps.configuration(given)
-    settings = run_steps.typed_settings(job, list(words), given, file)
-    work, options = run_steps.new_run(job, settings, given, file)
-    count = _counter(options.model[0]) if given.get("count_tokens") else text_tokens
+    file = run_steps.configuration(request.source)
+    settings = run_steps.typed_settings(job, request.source, file, request.options)
+    work, options = run_steps.new_run(job, settings, request.options, file)
+    count = _counter(options.model[0]) if counts else text_tokens
     for said in remarks(work, options):
         print_note(said)
-    found = preview(work, options, given["runs_dir"], count=count)
+    found = preview(work, options, request.runs_dir, count=count)
     assumes = _assumed(found, counts=count is not text_tokens)
     if options.batch:
         assumes.append(
             "batches are answered within 24 h, for "
             f"{options.batch_price_factor:g} of the price of single calls"
         )
-    if given["as_json"]:
+    if request.output.as_json:
         print_json(_as_json(job.name, found, options.budget, assumes))
     else:
         print_text(_as_text(job.name, found, options.budget, assumes))
@@ -235,49 +243,52 @@ FOR_ALL: Final = ("base_url", "concurrency", "rpm", "tpm")
 """What is typed here counts for every model, whatever the run's file says of one."""
 
 
-def estimate_from_run(run_name: str, given: Mapping[str, Any]) -> int:
+def estimate_from_run(run_name: str, request: RunRequest) -> int:
     """Play a run again under the options that were typed, and print how it goes.
 
     They count over the run's own; a limit of inf lifts it.
     """
-    found, budget = _what_if(run_name, given), given["budget"]
-    if given["as_json"]:
+    budget: float | None = request.options.values.get("budget")
+    found = _what_if(run_name, request.runs_dir, request.options)
+    if request.output.as_json:
         print_json(_what_if_json(found, budget))
     else:
         print_text(_what_if_text(found, budget))
     return DONE
 
 
-def _what_if(run_name: str, given: Mapping[str, Any]) -> WhatIf:
-    folder = resolve(given["runs_dir"], run_name)
+def _what_if(run_name: str, runs_dir: Path, options: TypedOptions) -> WhatIf:
+    folder, typed = resolve(runs_dir, run_name), options.values
     with open_reader(folder.log) as reader:
         first = run_started(reader)
-        if given["replicates"] not in {None, first.replicates}:
+        if typed.get("replicates") not in {None, first.replicates}:
             raise UsageError("A what-if asks as often as its run: leave --replicates.")
         file = read_toml(folder.config) if folder.config.exists() else {}
         file.pop("budget", None)  # what was allowed then is no question now
         recorded = roles.fixed(first.models)
-        tried = {name: given.get(name) or value for name, value in recorded.items()}
-        then = run_steps.engine_options({}, file, **recorded)
+        tried = {name: typed.get(name) or value for name, value in recorded.items()}
+        then = run_steps.engine_options(NOT_TYPED, file, **recorded)
         now = run_steps.engine_options(
-            _finite(given), _under(file, given, recorded, tried), **tried
+            _finite(options), _under(file, options, recorded, tried), **tried
         )
         return run_what_if(reader, load_job(first.job), then=then, now=now)
 
 
-def _finite(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: None if value == inf else value for name, value in given.items()}
+def _finite(options: TypedOptions) -> TypedOptions:
+    return TypedOptions(
+        values={name: value for name, value in options.values.items() if value != inf}
+    )
 
 
 def _under(
     file: Mapping[str, Any],
-    given: Mapping[str, Any],
+    options: TypedOptions,
     recorded: Mapping[str, Any],
     tried: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The run's configuration as far as it is not tried otherwise."""
-    typed = {name for name in FOR_ALL if given.get(name) is not None}
-    if given.get("price") is not None:
+    typed = {name for name in FOR_ALL if options.names(name)}
+    if options.names("price"):
         typed.update(("price", *PRICE_FIELDS))
     kept = {k: v for k, v in file.items() if k not in typed}
     # what the run's models cost says nothing of a model that is tried in their place

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from runner.cli import arguments
-from runner.cli.arguments import ANY_SETTING, job_settings, split_words
+from runner.cli.arguments import ANY_SETTING, split_words
 from runner.cli.console import DONE, print_json, print_text
+from runner.cli.request import SettingsSource
 
 if TYPE_CHECKING:
     from store.runs import RunFolder
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
 @arguments.sets
 @arguments.runs_dir
 @arguments.as_json
-def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
+def explain(
+    what: str,
+    words: tuple[str, ...],
+    sets: tuple[str, ...],
+    runs_dir: Path,
+    *,
+    as_json: bool,
+) -> int:
     """Show how ITEMs of a run, or of a job's inputs before any run, are judged.
 
     A job that builds data sets explains how an ITEM gets into one, by the options of
@@ -41,18 +50,17 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
     items, flags = split_words(
         words, *((switches(job), file_lists(job)) if job else ())
     )
+    source = SettingsSource(words=tuple(flags), sets=sets)
     by_inputs = getattr(job, "explain_inputs", None)
     if job is not None and by_inputs is not None:
-        settings = run_steps.with_sample(
-            job, run_steps.typed_settings(job, flags, given, {})
-        )
+        settings = run_steps.with_sample(job, run_steps.typed_settings(job, source, {}))
         told = by_inputs(settings, tuple(items))
-        if given["as_json"]:
+        if as_json:
             print_json(told.json)
         else:
             print_text(told.text)
         return DONE
-    if given["as_json"]:
+    if as_json:
         raise UsageError(f"explain {what} speaks to people alone; leave out --json.")
     if not items:
         raise UsageError(
@@ -60,16 +68,15 @@ def explain(what: str, words: tuple[str, ...], **given: Any) -> int:
             "siftlog tasks RUN lists the items of a run."
         )
     if job is not None:
-        settings = run_steps.typed_settings(job, flags, given, {})
+        settings = run_steps.typed_settings(job, source, {})
         dataset = job.load(run_steps.startable(job, settings))
         print_text(_explainer(job)(dataset, None, tuple(items)))
         return DONE
-    folder = resolve(given["runs_dir"], what)
+    folder = resolve(runs_dir, what)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         job = load_job(first.job)
-        typed = job_settings(flags, given["sets"])
-        settings = scoring.effective_settings(job, folder, typed)
+        settings = scoring.effective_settings(job, folder, source.typed())
         dataset = job.load(settings)
         answers = scoring.answers(reader, first, last_seq(reader))
         print_text(_explainer(job)(dataset, answers, tuple(items)))

@@ -19,6 +19,7 @@ import zstandard
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING, split_words
 from runner.cli.console import print_note
+from runner.cli.request import NOT_TYPED, RunRequest
 from runner.clients.client import Received
 from runner.clients.wire import encode_answer
 from runner.engine.attempt_events import answered_event, completed_event
@@ -62,7 +63,7 @@ def import_(
     replicates: tuple[tuple[Path, int], ...],
     responses: tuple[str, ...],
     no_score: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> int:
     """Record answers of JOB that were made elsewhere, as a run like any other.
 
@@ -84,8 +85,9 @@ def import_(
     require_form(importer, form)
     plain, flags = split_words(words, switches(job), file_lists(job))
     files = tuple(Path(name) for name in (*plain, *responses))
-    file = run_steps.configuration(given)
-    settings = run_steps.typed_settings(job, flags, given, file)
+    request = RunRequest.of(flags, parameters)
+    file = run_steps.configuration(request.source)
+    settings = run_steps.typed_settings(job, request.source, file)
     work = load_workload(job, settings)
 
     console.relax_collector()
@@ -95,10 +97,10 @@ def import_(
         )
         found = census(job, spool.fill(answers))
         options = run_steps.engine_options(
-            {}, {}, model=found.models, replicates=found.replicates
+            NOT_TYPED, {}, model=found.models, replicates=found.replicates
         )
-        folder = run_steps.new_folder(given, job)
-        shell = run_steps.run_context(given, folder, work)
+        folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
+        shell = run_steps.run_context(request, folder, work)
 
         async def write() -> None:
             async with create(folder, work, options, shell.clock, imported=True) as log:
@@ -110,7 +112,7 @@ def import_(
         print_note(note)
     print_note(f"Imported {found.answers:,} tasks of: {', '.join(found.models)}.")
     ended = RunOutcome(outcome="finished")
-    return run_steps.end(folder, work, ended, given, scores=not no_score)
+    return run_steps.end(folder, work, ended, request.output, scores=not no_score)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ def limits(
     concurrency: int | None,
     rpm: float | str | None,
     tpm: float | str | None,
-    **given: Any,
+    **shared: Any,
 ) -> int:
     """Show the limits of RUN, or set ceilings while it goes on.
 
@@ -61,7 +61,7 @@ def limits(
     from store.control import preview_open_tasks
     from store.database import open_reader
 
-    how = control_request(given)
+    how = control_request(**shared)
     named = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm}
     values = {k: v for k, v in named.items() if v is not None}
     if not values:

@@ -10,6 +10,7 @@ import click
 
 from runner.cli import arguments
 from runner.cli.console import DONE, print_json, print_note, print_text
+from runner.cli.request import NOT_TYPED
 
 if TYPE_CHECKING:
     from runner.money.prices import Price
@@ -85,7 +86,7 @@ def _of_run(runs_dir: Path, run_name: str) -> Iterator[dict[str, Any]]:
         first, state = run_started(reader), status(reader)
         calls = model_calls(reader)
     options = engine_options(
-        {}, read_toml(folder.config) if folder.config.exists() else {}
+        NOT_TYPED, read_toml(folder.config) if folder.config.exists() else {}
     )
     limits = {seen.model: seen for seen in state.limits}
     for model in dict.fromkeys(m for role in first.models.values() for m in role):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 from runner.cli import arguments, console
 from runner.cli.arguments import ANY_SETTING, split_words
 from runner.cli.console import CHECK_FAILED, DONE, print_json, print_note, print_text
+from runner.cli.request import SettingsSource
 from runner.cli.run import run
 from runner.errors import UsageError
 from runner.job import Job
@@ -46,7 +47,8 @@ def prepare(
     force: bool,
     least: float | None,
     as_json: bool,
-    **given: Any,
+    config: Path | None,
+    sets: tuple[str, ...],
 ) -> int:
     """Check or build the data of JOB.
 
@@ -66,11 +68,11 @@ def prepare(
     names, flags = split_words(words, switches(job), file_lists(job))
     what, *files = names or [""]
     if what in getattr(job, "prepare_runs", ()):
-        return prepare_run(job, what, words, given, out=out, as_json=as_json)
+        source = SettingsSource(words=words, sets=sets, config=config)
+        return prepare_run(job, what, source, out=out, as_json=as_json)
     offer = _offer(job, what)
-    settings = run_steps.typed_settings(
-        job, flags, given, run_steps.configuration(given)
-    )
+    source = SettingsSource(words=tuple(flags), sets=sets, config=config)
+    settings = run_steps.typed_settings(job, source, run_steps.configuration(source))
     console.relax_collector()
     offered = offer(settings if files else run_steps.with_sample(job, settings))
     named = f"{job.name} {what}".rstrip()
@@ -157,8 +159,7 @@ def _built(
 def prepare_run(
     job: Job,
     what: str,
-    words: Sequence[str],
-    given: Mapping[str, Any],
+    source: SettingsSource,
     *,
     out: Path | None,
     as_json: bool,
@@ -168,9 +169,8 @@ def prepare_run(
     Args:
         job: whose subcommand.
         what: it, and the setting that names the file.
-        words: all that `prepare` has not read itself: the subcommand, its file, options
-            of `run`, settings.
-        given: what it has read, by name.
+        source: its words are all that `prepare` has not read itself: the subcommand,
+            its file, options of `run`, settings.
         out: where the data are copied to.
         as_json: whether JSON lines are printed.
 
@@ -180,9 +180,9 @@ def prepare_run(
     named = f"{job.name} {what}"
     if out is None:
         raise UsageError(f"{named} builds files; say in which folder with --out.")
-    typed = [job.name, *_without(words, what), "--output-dir", str(out)]
-    typed += [f"--set={each}" for each in given["sets"]]
-    typed += [f"--config={given['config']}"] if given["config"] else []
+    typed = [job.name, *_without(source.words, what), "--output-dir", str(out)]
+    typed += [f"--set={each}" for each in source.sets]
+    typed += [f"--config={source.config}"] if source.config else []
     typed += ["--json"] if as_json else []
     # as `run` reads its words: what it takes for options of its own is not a file
     context = run.make_context("run", typed)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli import arguments
 from runner.cli.arguments import ANY_SETTING
 from runner.cli.console import DONE, print_json, print_note, print_raw
+from runner.cli.request import SettingsSource
 
 if TYPE_CHECKING:
     from runner.export import RequestExample
@@ -51,14 +52,14 @@ def prompts(
     from store.runs import resolve
 
     if name in job_names():
-        given = {"sets": sets, "config": config}
-        return _of_job(load_job(name), ctx.args, given, as_json=as_json)
+        source = SettingsSource(words=tuple(ctx.args), sets=sets, config=config)
+        return _of_job(load_job(name), source, as_json=as_json)
     if sets or config or ctx.args:
         raise UsageError("Settings are about the prompts of a job: a run has its own.")
     return _of_run(resolve(runs_dir, name), as_json=as_json)
 
 
-def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool) -> int:
+def _of_job(job: Job, source: SettingsSource, *, as_json: bool) -> int:
     from runner.cli import run_steps
     from runner.errors import UsageError
     from runner.prompts import USUAL_PROFILE, PromptCatalog, written
@@ -66,8 +67,7 @@ def _of_job(job: Job, words: list[str], given: dict[str, Any], *, as_json: bool)
     catalog = getattr(job, "prompts", None)
     if not isinstance(catalog, PromptCatalog):
         raise UsageError(f"{job.name} has no prompts that a file can replace.")
-    file = run_steps.configuration(given)
-    settings = run_steps.typed_settings(job, words, given, file)
+    settings = run_steps.typed_settings(job, source, run_steps.configuration(source))
     book = catalog.book(
         getattr(settings, "prompts", None),
         getattr(settings, "profile", USUAL_PROFILE),

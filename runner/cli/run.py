@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from runner.cli import arguments, console
-from runner.cli.arguments import ANY_SETTING, job_settings
+from runner.cli.arguments import ANY_SETTING
 from runner.cli.console import DONE, ERROR, print_json, print_note
+from runner.cli.request import RunRequest
 from runner.cli.run_steps import Leave
 from runner.errors import RunnerError
 from store.clock import SystemClock
@@ -37,9 +37,9 @@ PATIENCE_S = 60.0
 """From the run's first event to its first sign of life; a disk may be slow."""
 
 
-def leave_terminal(given: Mapping[str, Any]) -> Leave | None:
+def leave_terminal(request: RunRequest) -> Leave | None:
     """With `--detach`: how to leave the terminal; the typed process ends in here."""
-    return detach(as_json=given["as_json"]) if given["detach"] else None
+    return detach(as_json=request.output.as_json) if request.detach else None
 
 
 def detach(*, as_json: bool) -> Leave:
@@ -144,7 +144,7 @@ def run(
     job_name: str,
     dry_run: bool,
     no_score: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> int:
     """Run JOB and score its answers.
 
@@ -152,11 +152,12 @@ def run(
     bench=FILE; siftlog jobs JOB lists them. Without any input the job's sample is used,
     without --model its offline baseline.
     """
+    request = RunRequest.of(ctx.args, parameters)
     if dry_run:
         from runner.cli.estimate import estimate_job
 
-        return estimate_job(ctx.args, job_name, given)
-    return _start(ctx.args, job_name, given, scores=not no_score)
+        return estimate_job(job_name, request)
+    return _start(job_name, request, scores=not no_score)
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -170,38 +171,38 @@ def run(
 @arguments.detach
 @arguments.as_json
 @click.pass_context
-def generate(ctx: click.Context, /, job_name: str, **given: Any) -> int:
+def generate(ctx: click.Context, /, job_name: str, **parameters: Any) -> int:
     """Run JOB without scoring it: siftlog score RUN does that later."""
-    return _start(ctx.args, job_name, given, scores=False)
+    return _start(job_name, RunRequest.of(ctx.args, parameters), scores=False)
 
 
-def _start(
-    words: list[str], job_name: str, given: dict[str, Any], *, scores: bool
-) -> int:
+def _start(job_name: str, request: RunRequest, *, scores: bool) -> int:
     from runner.cli import run_steps, shards
     from runner.registry import load_job
     from runner.run import launch
 
-    is_part = shards.is_part(given)
-    leave = leave_terminal(given)
+    is_part = shards.is_part(request)
+    leave = leave_terminal(request)
     job = load_job(job_name)
-    file = run_steps.configuration(given)
-    settings = run_steps.typed_settings(job, words, given, file)
-    work, options = run_steps.new_run(job, settings, given, file)
+    file = run_steps.configuration(request.source)
+    settings = run_steps.typed_settings(job, request.source, file, request.options)
+    work, options = run_steps.new_run(job, settings, request.options, file)
     run_steps.print_findings(work)
     console.relax_collector()
     if is_part:
-        return shards.run_part(work, options, given, leave)
-    folder = run_steps.new_folder(given, job)
-    if given["engine"] is not None:
+        return shards.run_part(work, options, request, leave)
+    folder = run_steps.new_folder(request.runs_dir, request.run_id, job)
+    if (engine := request.placing.engine) is not None:
         from runner.cli.shards import run_placed
         from runner.run.folder import check_new
 
         check_new(folder)
-        return run_placed(folder, work, options, given, leave, scores=scores)
-    shell = run_steps.run_context(given, folder, work, leave)
+        return run_placed(
+            folder, work, options, request, leave, engine=engine, scores=scores
+        )
+    shell = run_steps.run_context(request, folder, work, leave)
     ended = asyncio.run(launch.start(folder, work, options, shell))
-    return run_steps.end(folder, work, ended, given, scores=scores)
+    return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 
 @click.command(context_settings=ANY_SETTING)
@@ -228,7 +229,7 @@ def resume(
     no_score: bool,
     stage: str | None,
     model: str | None,
-    **given: Any,
+    **parameters: Any,
 ) -> int:
     """Take RUN up where it stopped; no recorded answer is asked for again.
 
@@ -248,15 +249,16 @@ def resume(
     from store.read.status import run_started, status
     from store.runs import resolve
 
-    leave = leave_terminal(given)
-    folder = resolve(given["runs_dir"], run_name)
-    folder.check_ends(accept_loss=given["accept_loss"])
+    request = RunRequest.of(ctx.args, parameters)
+    leave = leave_terminal(request)
+    folder = resolve(request.runs_dir, run_name)
+    folder.check_ends(accept_loss=request.part.accept_loss)
     with open_reader(folder.log) as reader:
         first = run_started(reader)
         is_paused = bool(status(reader).pauses)
     if folder.is_alive() and is_paused:
-        return lift(folder, stage, model, as_json=given["as_json"])
-    if given["engine"] is None:
+        return lift(folder, stage, model, as_json=request.output.as_json)
+    if request.placing.engine is None:
         launch.check_alive(folder)
     if stage is not None or model is not None:
         raise UsageError(
@@ -268,42 +270,44 @@ def resume(
     file = read_toml(folder.config) if folder.config.exists() else {}
     # the cap may have been raised since: the log knows it
     file.pop("budget", None)
-    if "temperature" in job_settings(ctx.args, given["sets"]):
+    typed = request.source.typed()
+    if "temperature" in typed:
         # what is typed now outranks what was typed for the run
         file.pop("temperature", None)
     if first.shard is not None:
         # this process does what several did
         file.pop("rate_share", None)
     options = run_steps.engine_options(
-        given,
+        request.options,
         file,
         replicates=first.replicates,
         **roles.fixed(first.models),
     )
-    typed = job_settings(ctx.args, given["sets"])
-    typed = run_steps.with_temperature(job, typed, given)
+    typed = run_steps.with_temperature(job, typed, request.options)
     work = load_workload(job, effective_settings(job, folder, typed))
-    if given["engine"] is not None:
+    if (engine := request.placing.engine) is not None:
         from runner.cli.shards import run_placed
 
-        return run_placed(folder, work, options, given, leave, scores=not no_score)
+        return run_placed(
+            folder, work, options, request, leave, engine=engine, scores=not no_score
+        )
     console.relax_collector()
     if first.shard is not None:
         return shards.resume_all(
             folder,
             work,
             options,
-            given,
+            request,
             leave,
             accept_changes=accept_changes,
             scores=not no_score,
         )
-    if shards.is_part(given):
+    if shards.is_part(request):
         raise UsageError(
             f"Run {folder.run_id} is not split: its log stays where it is, and is not "
             "shipped."
         )
-    shell = run_steps.run_context(given, folder, work, leave)
+    shell = run_steps.run_context(request, folder, work, leave)
     ended = asyncio.run(
         launch.resume(
             folder,
@@ -311,8 +315,8 @@ def resume(
             options,
             shell,
             accept_changes=accept_changes,
-            accept_loss=given["accept_loss"],
-            own=run_steps.own_limits(given),
+            accept_loss=request.part.accept_loss,
+            own=run_steps.own_limits(request.options),
         )
     )
-    return run_steps.end(folder, work, ended, given, scores=not no_score)
+    return run_steps.end(folder, work, ended, request.output, scores=not no_score)

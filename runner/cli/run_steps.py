@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from pydantic import BaseModel
 
 from runner.cli import arguments, score
-from runner.cli.arguments import environment, job_settings, variables
+from runner.cli.arguments import environment, variables
 from runner.cli.console import (
     BUDGET,
     CHECK_FAILED,
@@ -28,6 +28,13 @@ from runner.cli.console import (
     print_text,
 )
 from runner.cli.progress import progress
+from runner.cli.request import (
+    NOT_TYPED,
+    OutputOptions,
+    RunRequest,
+    SettingsSource,
+    TypedOptions,
+)
 from runner.cli.status import closing_lines, status_json
 from runner.clients.fallbacks import IGNORED
 from runner.errors import RunnerError, UsageError
@@ -85,53 +92,51 @@ def _sentences(job: Job) -> Iterator[str]:
 CLOCK = SystemClock()
 
 
-def configuration(given: Mapping[str, Any]) -> dict[str, Any]:
+def configuration(source: SettingsSource) -> dict[str, Any]:
     """The file named by `--config`, its cache found from its folder; or nothing."""
-    if not given.get("config"):
+    if source.config is None:
         return {}
-    file = read_toml(given["config"])
+    file = read_toml(source.config)
     if isinstance(place := file.get("cache_dir"), str):
-        file["cache_dir"] = given["config"].parent / place
+        file["cache_dir"] = source.folder / place
     return file
 
 
 def typed_settings(
     job: Job,
-    words: list[str],
-    given: Mapping[str, Any],
+    source: SettingsSource,
     file: Mapping[str, Any],
+    options: TypedOptions = NOT_TYPED,
 ) -> BaseModel:
     """The job's settings from command line, environment and file."""
     warn_of_idle_variables(job)
     return resolve(
         job,
-        typed=with_temperature(job, job_settings(words, given["sets"]), given),
+        typed=with_temperature(job, source.typed(), options),
         environment=os.environ,
-        file={**implied(job, given, file), **file.get("settings", {})},
-        folder=given["config"].parent if given.get("config") else Path(),
+        file={**implied(job, options, file), **file.get("settings", {})},
+        folder=source.folder,
     )
 
 
-def implied(
-    job: Job, given: Mapping[str, Any], file: Mapping[str, Any]
-) -> dict[str, str]:
+def implied(job: Job, options: TypedOptions, file: Mapping[str, Any]) -> dict[str, str]:
     """The settings that follow from naming a model, unless they are given."""
     rules: Mapping[str, tuple[str, str]] = getattr(job, "implied", {})
     found: dict[str, str] = {}
     for option, (setting, value) in rules.items():
-        if given.get(option) or file.get(option):
+        if options.values.get(option) or file.get(option):
             found.setdefault(setting, value)
     return found
 
 
 def with_temperature(
-    job: Job, typed: dict[str, list[str]], given: Mapping[str, Any]
+    job: Job, typed: dict[str, list[str]], options: TypedOptions
 ) -> dict[str, list[str]]:
     """The typed settings, with the run's temperature where the job has one too.
 
     What a run records of its settings is then what it sends.
     """
-    value = given.get("temperature")
+    value = options.temperature
     if value is None or "temperature" not in job.Settings.model_fields:
         return typed
     return {"temperature": [value], **typed}
@@ -162,22 +167,20 @@ def startable(job: Job, settings: BaseModel) -> BaseModel:
 
 
 def engine_options(
-    given: Mapping[str, Any], file: Mapping[str, Any], **fixed: object
+    typed: TypedOptions, file: Mapping[str, Any], **fixed: object
 ) -> RunOptions:
     """Run options: what was typed, over the file, under what is *fixed*."""
-    fields = RunOptions.model_fields
-    typed = {k: v for k, v in given.items() if k in fields and v not in {None, ()}}
     plain = {k: v for k, v in file.items() if k not in {"job", "settings"}}
-    return options_from({**plain, **typed, **fixed})
+    return options_from({**plain, **typed.values, **fixed})
 
 
-def own_limits(given: Mapping[str, Any]) -> list[str]:
+def own_limits(options: TypedOptions) -> list[str]:
     """Names of the limits that were typed for this process alone."""
-    return [name for name in UNITS if given[name] is not None]
+    return [name for name in UNITS if options.names(name)]
 
 
 def new_run(
-    job: Job, settings: BaseModel, given: Mapping[str, Any], file: Mapping[str, Any]
+    job: Job, settings: BaseModel, typed: TypedOptions, file: Mapping[str, Any]
 ) -> tuple[Workload, RunOptions]:
     """What a new run is about, and its options.
 
@@ -187,14 +190,13 @@ def new_run(
     filled = startable(job, settings)
     times = getattr(job, "replicates", None)
     usual = {} if times is None else {"replicates": times(filled)}
-    options = engine_options(given, {**usual, **file})
+    options = engine_options(typed, {**usual, **file})
     work = load_workload(job, fitted(job, filled, options), starts=True)
     return work, options
 
 
-def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
-    """Where a new run will lie."""
-    name = given.get("run_id")
+def new_folder(runs_dir: Path, name: str | None, job: Job) -> RunFolder:
+    """Where a new run will lie; by default its name is the time and the job."""
     if name is None:
         now = datetime.fromtimestamp(CLOCK.now_us() / 1e6, UTC)
         name = f"{now:%Y%m%d-%H%M%S}-{job.name}"
@@ -207,11 +209,11 @@ def new_folder(given: Mapping[str, Any], job: Job) -> RunFolder:
             f"--run-id {name} is the name of a job, so siftlog prompts {name} would be "
             "ambiguous; choose another id."
         )
-    return RunFolder(given["runs_dir"] / name)
+    return RunFolder(runs_dir / name)
 
 
 def run_context(
-    given: Mapping[str, Any],
+    request: RunRequest,
     folder: RunFolder,
     work: Workload,
     leave: Leave | None = None,
@@ -224,7 +226,7 @@ def run_context(
     def launched() -> None:
         if leave is not None:
             leave(own)
-        if given["as_json"]:
+        if request.output.as_json:
             part = {} if shard is None else {"shard": str(shard)}
             print_json({"event": "launch", "run": folder.run_id, **part})
         else:
@@ -234,11 +236,11 @@ def run_context(
     return RunContext(
         clock=CLOCK,
         environment=arguments.environment(),
-        runs_dir=given["runs_dir"],
+        runs_dir=request.runs_dir,
         tell=print_note,
         launched=launched,
         watch=progress(CLOCK),
-        broker=given.get("broker"),
+        broker=request.part.broker,
     )
 
 
@@ -255,7 +257,7 @@ def end(
     folder: RunFolder,
     work: Workload,
     ended: RunOutcome,
-    given: Mapping[str, Any],
+    output: OutputOptions,
     *,
     scores: bool,
     shows: bool = True,
@@ -266,7 +268,7 @@ def end(
         folder: the run's.
         work: its job, settings and data.
         ended: how the process's work on it came out.
-        given: the verb's options.
+        output: how that is shown.
         scores: whether it is scored, if it got that far.
         shows: whether the scores are shown, too.
     """
@@ -285,11 +287,11 @@ def end(
                     work.settings,
                     clock=CLOCK,
                     record=True,
-                    report=not given["no_report"],
+                    report=not output.no_report,
                 )
             )
             if shows:
-                show_scoring(folder, scoring, given)
+                show_scoring(folder, scoring, output)
         except (RunnerError, StoreError) as error:
             unscored = error
             print_note(f"siftlog: the answers are kept, but not scored: {error}")
@@ -297,7 +299,7 @@ def end(
         seen = live_status(reader, CLOCK.now_us(), is_held=False)
     state = seen.status
     failed = (
-        score.failed_checks(scoring.scorecard, strict=given.get("strict", False))
+        score.failed_checks(scoring.scorecard, strict=output.strict)
         if scoring is not None
         else ()
     )
@@ -312,7 +314,7 @@ def end(
         print_note(sentence)
     if failed and code in {DONE, FAILED_TASKS}:
         code = CHECK_FAILED
-    if given["as_json"]:
+    if output.as_json:
         shown = status_json(seen)
         print_json(
             {
@@ -375,19 +377,18 @@ def _exit_code(ended: RunOutcome, failed: int) -> int:
             assert_never(ended.outcome)
 
 
-def show_scoring(folder: RunFolder, scoring: Scoring, given: Mapping[str, Any]) -> None:
+def show_scoring(folder: RunFolder, scoring: Scoring, output: OutputOptions) -> None:
     """The summary and where the files lie; on stdout unless it carries JSON."""
-    if scoring.folder is not None and given.get("output_dir") is not None:
+    if scoring.folder is not None and output.output_dir is not None:
         built = scoring.scorecard.built
         if built is not None:
-            _set_aside(scoring.folder, given["output_dir"], built)
+            _set_aside(scoring.folder, output.output_dir, built)
         names = scoring.artifacts if built is None else built
-        _copy(scoring.folder, given["output_dir"], names)
-    if given["as_json"]:
+        _copy(scoring.folder, output.output_dir, names)
+    if output.as_json:
         return
-    form = given.get("form", "text")
-    if form != "text":
-        print_raw(typeset(sheets(scoring.scorecard, given["tables"]), form))
+    if output.form != "text":
+        print_raw(typeset(sheets(scoring.scorecard, output.tables), output.form))
         return
     if first := overview(scoring.scorecard):
         print_text(f"{typeset(first, 'text')}\n\n")

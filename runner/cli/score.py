@@ -28,6 +28,7 @@ from runner.cli.console import (
     print_row,
     warn_of_loss,
 )
+from runner.cli.request import output_options
 from runner.errors import UsageError
 from runner.scorecard import Scorecard
 from runner.typeset import (
@@ -75,9 +76,10 @@ def score(
     run_name: str,
     no_record: bool,
     moment_name: str | None,
-    strict: bool,
+    sets: tuple[str, ...],
+    runs_dir: Path,
     least: tuple[str, ...],
-    **given: Any,
+    **parameters: Any,
 ) -> int:
     """Score RUN's stored answers, under its own settings or changed ones.
 
@@ -95,21 +97,26 @@ def score(
     from store.read.status import run_started
     from store.runs import resolve
 
-    if given["tables"] and given["form"] == "text":
+    output = output_options(parameters)
+    if output.tables and output.form == "text":
         raise UsageError("--table is for print: add --format markdown or latex.")
     under = floors(least)
-    folder = resolve(given["runs_dir"], run_name)
+    folder = resolve(runs_dir, run_name)
     if no_record or moment_name is not None:
         warn_of_loss(folder)
     else:
         folder.check_ends(accept_loss=False)
     with open_reader(folder.log) as reader:
         job = load_job(run_started(reader).job)
-    typed = job_settings(ctx.args, given["sets"])
+    typed = job_settings(ctx.args, sets)
     values: dict[str, Any] = {}
     console.relax_collector()
     if moment_name is not None:
-        made, values = _scored_back(job, folder, typed, moment_name, given)
+        if output.output_dir is not None:
+            raise UsageError(
+                "score --at writes no file: leave out --output-dir, or take > FILE."
+            )
+        made, values = _scored_back(job, folder, typed, moment_name)
     else:
         made = asyncio.run(
             scoring.score_run(
@@ -118,13 +125,13 @@ def score(
                 scoring.effective_settings(job, folder, typed),
                 clock=run_steps.CLOCK,
                 record=not no_record,
-                report=not given["no_report"],
+                report=not output.no_report,
             )
         )
     for sentence in _remarks(made):
         print_note(sentence)
     card = made.scorecard
-    if given["as_json"]:
+    if output.as_json:
         print_json(
             {
                 "run": folder.run_id,
@@ -144,8 +151,8 @@ def score(
                 **values,
             }
         )
-    run_steps.show_scoring(folder, made, given)
-    failed = failed_checks(card, strict=strict, under=under)
+    run_steps.show_scoring(folder, made, output)
+    failed = failed_checks(card, strict=output.strict, under=under)
     for sentence in failed:
         print_note(f"siftlog: {sentence}")
     return CHECK_FAILED if failed else DONE
@@ -156,19 +163,13 @@ def _scored_back(
     folder: RunFolder,
     typed: Mapping[str, Sequence[str]],
     moment_name: str,
-    given: Mapping[str, Any],
 ) -> tuple[Scoring, dict[str, Any]]:
     """What the answers of an earlier moment come to, and which moment that was."""
     from runner.cli import run_steps
     from runner.cli.progress import moment_json, moment_text, time_travel
-    from runner.errors import UsageError
     from runner.fingerprint import input_hashes
     from runner.score import scoring
 
-    if given["output_dir"] is not None:
-        raise UsageError(
-            "score --at writes no file: leave out --output-dir, or take > FILE."
-        )
     with time_travel(folder, moment_name, run_steps.CLOCK) as (moment, reader):
         settings = scoring.settings_in(job, reader, typed)
         inputs = input_hashes(job.inputs(settings))

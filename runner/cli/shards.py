@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from runner.cli import console, run_steps
 from runner.cli.console import duration, print_note
 from runner.cli.progress import DOT, Rate, progress_line
+from runner.cli.request import RunRequest, ShardOptions
 from runner.cli.run_steps import Leave
 from runner.errors import UsageError
 from runner.options import RunOptions
 from runner.run.context import RunContext
 from runner.run.end import RunOutcome
-from runner.shards.engines import PlacedRunStatus, Placement, ShowPlacedRun
+from runner.shards.engines import EngineName, PlacedRunStatus, Placement, ShowPlacedRun
 from runner.shards.parts import ShippingOptions, shard_of
 from runner.shards.placed_run import drive
 from runner.shards.worker import work_on
@@ -32,60 +32,61 @@ ALONE = "0/1"
 """The shard that is all of a run."""
 
 
-def is_part(given: Mapping[str, Any]) -> bool:
+def is_part(request: RunRequest) -> bool:
     """Whether a process takes a part of a run, named or all of it.
 
     Raises:
         UsageError: a part is named, and somebody to place all parts; or how many parts
             there are, and nobody to place them.
     """
-    if given["engine"] is not None:
-        if given.get("shard") is not None:
+    part, placing = request.part, request.placing
+    if placing.engine is not None:
+        if part.shard is not None:
             raise UsageError(
                 "--engine starts all shards of a run, and --shard is one of them: "
                 "leave one of the two out."
             )
         return False
-    if given.get("shards") is not None:
+    if placing.shards is not None:
         raise UsageError(
             "--shards is how many an --engine places: name one, or take a part of the "
             "run with --shard i/n."
         )
-    return any(given.get(name) for name in ("shard", "local_dir", "ship"))
+    return any((part.shard, part.local_dir, part.ship))
 
 
 def run_part(
-    work: Workload, options: RunOptions, given: Mapping[str, Any], leave: Leave | None
+    work: Workload, options: RunOptions, request: RunRequest, leave: Leave | None
 ) -> int:
     """Do a shard's work; its exit code goes by its own tasks.
 
     Args:
         work: the run's job, settings and data.
         options: how calls are sent.
-        given: the verb's options.
+        request: what was typed.
         leave: is called as the shard begins, where it is to leave the terminal.
 
     Raises:
         UsageError: the shard, or the run that it is of, is not named as it must be.
     """
-    shard = shard_of(given.get("shard") or ALONE)
-    if given["run_id"] is None:
+    shard = shard_of(request.part.shard or ALONE)
+    if request.run_id is None:
         raise UsageError(
             "A run that is split, or shipped, needs --run-id: all its shards are "
             "started with the same one, now and later."
         )
     if "rate_share" not in options.model_fields_set:
         options = options.model_copy(update={"rate_share": shard.count})
-    place = given["local_dir"] or given["runs_dir"]
-    folder = run_steps.new_folder({**given, "runs_dir": place}, work.job)
-    shell = run_steps.run_context(given, folder, work, leave, shard=shard)
-    ended = _worked(folder, shard, work, options, shell, given)
+    place = request.part.local_dir or request.runs_dir
+    folder = run_steps.new_folder(place, request.run_id, work.job)
+    shell = run_steps.run_context(request, folder, work, leave, shard=shard)
+    ended = _worked(folder, shard, work, options, shell, request)
     own = folder.shard(shard.index, shard.count)
-    code = run_steps.end(own, work, ended, given, scores=False)
+    code = run_steps.end(own, work, ended, request.output, scores=False)
     end = "has ended" if ended.outcome == "finished" else "has stopped"
     print_note(
         f"Shard {shard} of run {folder.run_id} {end}; see all of them with: "
-        f"{_seen_whole(folder.run_id, given)}"
+        f"{_seen_whole(folder.run_id, request.part)}"
     )
     if ended.outcome == "futility" and ended.why is not None:
         # last: whoever places shards goes by that, and does not place it again
@@ -93,11 +94,11 @@ def run_part(
     return code
 
 
-def _seen_whole(run: str, given: Mapping[str, Any]) -> str:
+def _seen_whole(run: str, part: ShardOptions) -> str:
     """The commands that see a run of which one shard has been at work."""
-    if given["ship"] is not None:
-        return f"siftlog merge {run} --ship {given['ship']} && siftlog score {run}"
-    where = given["local_dir"]
+    if part.ship is not None:
+        return f"siftlog merge {run} --ship {part.ship} && siftlog score {run}"
+    where = part.local_dir
     option = "" if where is None else f" --runs-dir {where}"
     return f"siftlog status {run}{option}; score them with: siftlog score {run}{option}"
 
@@ -106,7 +107,7 @@ def resume_all(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
-    given: Mapping[str, Any],
+    request: RunRequest,
     leave: Leave | None,
     *,
     accept_changes: bool,
@@ -118,7 +119,7 @@ def resume_all(
         folder: the run's.
         work: its job, settings and data.
         options: how calls are sent.
-        given: the verb's options.
+        request: what was typed.
         leave: is called as it begins, where it is to leave the terminal.
         accept_changes: whether inputs and prompts may differ from what they were.
         scores: whether it is scored once it has ended.
@@ -126,7 +127,7 @@ def resume_all(
     Raises:
         UsageError: its log is to lie elsewhere.
     """
-    if given["local_dir"] is not None:
+    if request.part.local_dir is not None:
         raise UsageError(
             f"Run {folder.run_id} is resumed where it lies; to keep a log elsewhere "
             "start a shard of it: siftlog run JOB --run-id ID --shard 0/1 --local-dir "
@@ -142,12 +143,12 @@ def resume_all(
         shard,
         work,
         options,
-        run_steps.run_context(given, folder, work, leave, shard=shard),
-        given,
+        run_steps.run_context(request, folder, work, leave, shard=shard),
+        request,
         accept_changes=accept_changes,
     )
     folder.refresh()
-    return run_steps.end(folder, work, ended, given, scores=scores)
+    return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 
 def _worked(
@@ -156,7 +157,7 @@ def _worked(
     work: Workload,
     options: RunOptions,
     shell: RunContext,
-    given: Mapping[str, Any],
+    request: RunRequest,
     *,
     accept_changes: bool = False,
 ) -> RunOutcome:
@@ -167,21 +168,20 @@ def _worked(
             work,
             options,
             shell,
-            own=run_steps.own_limits(given),
-            shipping=_shipping(given),
+            own=run_steps.own_limits(request.options),
+            shipping=_shipping(request.part),
             accept_changes=accept_changes,
-            accept_loss=given["accept_loss"],
+            accept_loss=request.part.accept_loss,
         )
     )
 
 
-def _shipping(given: Mapping[str, Any]) -> ShippingOptions | None:
+def _shipping(part: ShardOptions) -> ShippingOptions | None:
     """Where a log is carried, if anywhere."""
-    named = given.get("ship")
-    if named is None:
+    if part.ship is None:
         return None
     return ShippingOptions(
-        place=Place.of(address_of(named)), every_s=given["ship_every"]
+        place=Place.of(address_of(part.ship)), every_s=part.ship_every
     )
 
 
@@ -189,9 +189,10 @@ def run_placed(
     folder: RunFolder,
     work: Workload,
     options: RunOptions,
-    given: Mapping[str, Any],
+    request: RunRequest,
     leave: Leave | None,
     *,
+    engine: EngineName,
     scores: bool,
 ) -> int:
     """Drive a run until its shards have ended, and score it.
@@ -200,8 +201,9 @@ def run_placed(
         folder: the run's.
         work: its job, settings and data.
         options: how calls are sent.
-        given: the verb's options.
+        request: what was typed.
         leave: is called once shards are at work, where it is to leave the terminal.
+        engine: what places its shards.
         scores: whether it is scored, if it got that far.
 
     Raises:
@@ -213,26 +215,27 @@ def run_placed(
             "--stop-when-decided looks at all answers of a run as they come, and its "
             "shards have only their own: leave it or --engine out."
         )
-    if given["local_dir"] is not None and given["ship"] is None:
+    part, placing = request.part, request.placing
+    if part.local_dir is not None and part.ship is None:
         raise UsageError(
             "--local-dir keeps the log of each shard on its own machine: name with "
             "--ship DIR|URL where these come together."
         )
     placement = Placement(
-        engine=given["engine"],
-        shards=given["shards"] or os.cpu_count() or 1,
-        address=given["address"],
-        ttl_s=given["lease_ttl_s"],
-        local_dir=_disk(given["local_dir"]),
-        ship=None if given["ship"] is None else address_of(given["ship"]),
-        ship_every_s=given["ship_every"],
-        accept_loss=given["accept_loss"],
+        engine=engine,
+        shards=placing.shards or os.cpu_count() or 1,
+        address=placing.address,
+        ttl_s=placing.lease_ttl_s,
+        local_dir=_disk(part.local_dir),
+        ship=None if part.ship is None else address_of(part.ship),
+        ship_every_s=part.ship_every,
+        accept_loss=part.accept_loss,
     )
     print_note(
         f"Placing {placement.shards} shards of run {folder.run_id} with "
         f"{placement.engine}; what each says stands in its run.*.log in {folder.path}"
     )
-    shell = run_steps.run_context(given, folder, work, leave)
+    shell = run_steps.run_context(request, folder, work, leave)
     # shards read it from a file that lies elsewhere
     cache_dir = _absolute(options.cache_dir)
     options = options.model_copy(update={"cache_dir": cache_dir})
@@ -245,10 +248,10 @@ def run_placed(
             shell,
             placement=placement,
             show=_shown(shell.clock),
-            own=run_steps.own_limits(given),
+            own=run_steps.own_limits(request.options),
         )
     )
-    return run_steps.end(folder, work, ended, given, scores=scores)
+    return run_steps.end(folder, work, ended, request.output, scores=scores)
 
 
 def _absolute(path: Path | None) -> Path | None:

@@ -42,7 +42,12 @@ from runner.clients.wire import decode_reply
 from runner.clients.wire_shared import Skeleton, skeleton
 from runner.engine.attempt_events import answered_event, completed_event, may_reask
 from runner.engine.background import run_alongside
-from runner.engine.config import AnswerSource, EngineConfig
+from runner.engine.config import (
+    AnswerSource,
+    AnswerSources,
+    EngineServices,
+    ModelEndpoints,
+)
 from runner.engine.planner import TaskEnd
 from runner.errors import JobFault, MalformedReply
 from runner.job import Answer, Task, read_reply
@@ -69,10 +74,20 @@ few enough that a heartbeat is not late and their bodies are a small thing to ho
 class AnswerLookup:
     """Takes what is answered already out of the pages of one run."""
 
-    def __init__(self, parts: EngineConfig) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        services: EngineServices,
+        endpoints: ModelEndpoints,
+        sources: AnswerSources,
+        *,
+        reask: int,
+    ) -> None:
+        self._services = services
+        self._endpoints = endpoints
+        self._known = sources.known
         # what the run has itself goes before what others had
-        self._sources = [each for each in (parts.known, parts.cache) if each]
+        self._sources = [each for each in (sources.known, sources.cache) if each]
+        self._reask = reask
         self.adopted = 0  #: tasks that the run's other logs answered
         self.kept = 0  #: tasks whose own answer was taken up after a `retry`
         self.cached = 0  #: tasks that the response cache answered
@@ -87,13 +102,12 @@ class AnswerLookup:
         return frozenset(taken)
 
     async def _take(self, source: AnswerSource, rows: Sequence[TaskRow]) -> list[int]:
-        parts = self._parts
         asked: list[tuple[TaskRow, Task, Skeleton]] = []
         for row in rows:
             if source.serves(row.model) and not await self._was_answered(row):
                 task = task_of(row)
                 try:
-                    request = parts.request(task)
+                    request = self._endpoints.request(self._services, task)
                 except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                     continue
                 asked.append((row, task, skeleton(request, row.model)))
@@ -109,7 +123,7 @@ class AnswerLookup:
         if not ended:
             return []
         await self._finish(ended)
-        if source is parts.known:
+        if source is self._known:
             self.adopted += len(ended)
         else:
             self.cached += len(ended)
@@ -117,7 +131,7 @@ class AnswerLookup:
 
     async def _take_kept(self, rows: Sequence[TaskRow]) -> list[int]:
         """Take up the answers of tasks that failed in the job's `follow_up`."""
-        parts, ended = self._parts, []
+        services, ended = self._services, []
         for row in rows:
             if not row.attempts or row.tries:
                 continue  # not reopened
@@ -126,7 +140,7 @@ class AnswerLookup:
                 continue
             task = task_of(row)
             try:
-                request = parts.job.request(parts.dataset, task)
+                request = services.job.request(services.dataset, task)
             except Exception:  # noqa: BLE001, S112 - it fails as its turn comes
                 continue
             made = skeleton(request, row.model)
@@ -142,7 +156,7 @@ class AnswerLookup:
         """The answer that a task had as it failed in the job's `follow_up`."""
         answers: dict[int, RecordedEvent] = {}
         failed: TaskFailed | None = None
-        for recorded in await self._parts.log.task_events(row.task):
+        for recorded in await self._services.log.task_events(row.task):
             event = recorded.event
             if isinstance(event, AttemptAnswered) and event.reask is None:
                 answers[event.attempt] = recorded
@@ -153,16 +167,16 @@ class AnswerLookup:
         stored = answers.get(failed.attempt)
         if stored is None or not isinstance(stored.event, AttemptAnswered):
             return None  # it failed in `request`
-        body = await self._parts.log.payload(stored.seq) or b""
+        body = await self._services.log.payload(stored.seq) or b""
         form = stored.event.form
         return Received(body=body, form=form, reply=decode_reply(form, body))
 
     async def _finish(self, ended: Sequence[TaskEnd]) -> None:
         """Record ends, and tell the scheduler what follows."""
-        parts = self._parts
-        grown = await parts.growth.finish_all(ended)
+        services = self._services
+        grown = await services.growth.finish_all(ended)
         for stage, model in grown.pairs:
-            parts.scheduler.planned(stage, model)
+            services.scheduler.planned(stage, model)
 
     async def _was_answered(self, row: TaskRow) -> bool:
         """Whether this run has an answer already, and yet the task is open.
@@ -172,7 +186,7 @@ class AnswerLookup:
         """
         if not row.attempts:
             return False
-        history = await self._parts.log.task_events(row.task)
+        history = await self._services.log.task_events(row.task)
         return any(isinstance(r.event, AttemptAnswered) for r in history)
 
     def _end(
@@ -188,14 +202,14 @@ class AnswerLookup:
 
         What the run has once settled for, in another log, it does not ask again.
         """
-        parts, reply = self._parts, received.reply
+        services, reply = self._services, received.reply
         is_adopted = received.adopted is not None
-        stage = stage_of(parts.job, row.stage)
-        parsed = read_reply(stage, parts.dataset, task, reply, parts.faults)
+        stage = stage_of(services.job, row.stage)
+        parsed = read_reply(stage, services.dataset, task, reply, services.faults)
         if (
             isinstance(parsed, ParseFailure)
             and not is_adopted
-            and may_reask(reply, parsed, asked=0, most=parts.reask)
+            and may_reask(reply, parsed, asked=0, most=self._reask)
         ):
             return None
         attempt = row.attempts + 1

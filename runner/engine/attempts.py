@@ -26,7 +26,13 @@ from runner.engine.attempt_events import (
     reask_messages,
     refused_answers,
 )
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    AnswerStore,
+    CostBounds,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.failure_policy import Flaw, flaws_of, may_be_billed
 from runner.engine.model_queue import QueuedTask
 from runner.job import Answer, Task, job_fault, read_reply
@@ -85,17 +91,30 @@ class _Item:
 class Attempts:
     """Sends the loaded tasks of one run and records what comes of them."""
 
-    def __init__(self, parts: EngineConfig, wake: Callable[[], None]) -> None:
-        """Work with *parts*; *wake* is called when the scheduler was told something."""
-        self._parts = parts
-        self._log = parts.log
-        self._clock = parts.clock
-        self._scheduler = parts.scheduler
-        self._stages = {stage.name: stage for stage in parts.job.stages}
-        self._chance = random.Random(parts.seed)  # noqa: S311 - jitter, no secret
+    def __init__(
+        self,
+        services: EngineServices,
+        endpoints: ModelEndpoints,
+        costs: CostBounds,
+        retries: RetryOptions,
+        *,
+        cache: AnswerStore | None,
+        wake: Callable[[], None],
+    ) -> None:
+        """Keep replies in *cache*; call *wake* once the scheduler has news."""
+        self._services = services
+        self._endpoints = endpoints
+        self._prices = costs.prices
+        self._retries = retries
+        self._cache = cache
+        self._log = services.log
+        self._clock = services.clock
+        self._scheduler = services.scheduler
+        self._stages = {stage.name: stage for stage in services.job.stages}
+        self._chance = random.Random(retries.seed)  # noqa: S311 - jitter, no secret
         self._wake = wake
         self._items: dict[int, _Item] = {}
-        self._bounds = defaultdict(TokenBounds, parts.bounds)
+        self._bounds = defaultdict(TokenBounds, costs.bounds)
         self.counts: Counter[str] = Counter()
 
     def holds(self, task: int) -> bool:
@@ -114,7 +133,7 @@ class Attempts:
             number=row.task, stage=row.stage, model=row.model, tries=row.tries
         )
         item = _Item(work=work, row=row, task=task_of(row), attempt=row.attempts)
-        if self._parts.reask and row.reply_seq is not None:
+        if self._retries.reask and row.reply_seq is not None:
             await self._take_up_dialogue(item)
         self._weigh(item)
         self._items[row.task] = item
@@ -129,7 +148,7 @@ class Attempts:
                 reply = decode_reply(event.form, body)
                 if isinstance(reply, Reply):
                     failure = self._failure(item, reply, event.reask or "")
-                    item.refuse(event.attempt, reply, failure, self._parts.dataset)
+                    item.refuse(event.attempt, reply, failure, self._services.dataset)
 
     def _failure(self, item: _Item, reply: Reply, reason: str) -> ParseFailure:
         """Why a reply was refused by an earlier process, in as many words as then."""
@@ -140,11 +159,11 @@ class Attempts:
 
     def _parsed(self, item: _Item, reply: AnyReply) -> object | ParseFailure:
         """What the job's parser makes of a reply."""
-        parts, stage = self._parts, self._stages[item.work.stage]
-        return read_reply(stage, parts.dataset, item.task, reply, parts.faults)
+        services, stage = self._services, self._stages[item.work.stage]
+        return read_reply(stage, services.dataset, item.task, reply, services.faults)
 
     def _price(self, work: QueuedTask) -> Price | None:
-        return self._parts.prices.get(work.model)
+        return self._prices.get(work.model)
 
     def _weigh(self, item: _Item) -> None:
         """Say what the next attempt takes of limits and budget at worst."""
@@ -168,7 +187,7 @@ class Attempts:
 
     def _unlimited(self, model: str) -> int | None:
         """Tokens of a reply at most, where no limit can be sent; None: one is."""
-        ladder = self._parts.ladders.get(model)
+        ladder = self._endpoints.ladders.get(model)
         return None if ladder is None else ladder.most_output
 
     def _weigh_again(self, model: str) -> None:
@@ -184,7 +203,7 @@ class Attempts:
         is_refusal = isinstance(reply, Reply) and reply.is_refused
         if not bounds.learn(item.most_out, usage, is_refusal=is_refusal):
             return
-        ladder = self._parts.ladders.get(model)
+        ladder = self._endpoints.ladders.get(model)
         if ladder is not None and usage is not None and bounds.most_output != known:
             ladder.unbounded(usage.tokens_out, bounds.most_output)
         # those in flight were reserved too little for as well; what they turn out to
@@ -193,11 +212,11 @@ class Attempts:
 
     def _request(self, item: _Item) -> Request:
         """The request of the next attempt; raise `JobFault` where the job raises."""
-        parts = self._parts
+        services = self._services
         try:
-            request = parts.request(item.task)
+            request = self._endpoints.request(services, item.task)
         except Exception as error:
-            raise job_fault(error, parts.job, "request", parts.faults) from error
+            raise job_fault(error, services.job, "request", services.faults) from error
         if item.extra and isinstance(request, ChatRequest):
             request = replace(request, messages=request.messages + item.extra)
         return request
@@ -214,7 +233,7 @@ class Attempts:
         if not self._scheduler.may_send(self._clock.monotonic()):
             await self._failed(item, e.Cancelled(NOT_SENT, was_sent=False), 0.0)
             return
-        coming = self._parts.clients[work.model].call(call)
+        coming = self._endpoints.clients[work.model].call(call)
         del call  # what comes may take a day, and the texts are not needed for it
         await self._receive(item, coming)
 
@@ -230,7 +249,7 @@ class Attempts:
             attempt=item.attempt,
             request_sha256=item.asked,
             worst_usd=usd(work.reserved_pico) if self._price(work) else None,
-            batched=work.model in self._parts.batched,
+            batched=work.model in self._endpoints.batched,
         )
         await self._log.append(Entry(event=started, payload=payload, blobs=blobs))
         return Call(
@@ -258,7 +277,7 @@ class Attempts:
             asked=item.asked,
             is_stale=is_stale,
         )
-        return self._parts.clients[item.work.model].call(call)
+        return self._endpoints.clients[item.work.model].call(call)
 
     async def _receive(
         self, item: _Item, coming: Coroutine[Any, Any, Received]
@@ -277,7 +296,7 @@ class Attempts:
                 said = self._scheduler.left(item.work, left.why, now)
                 self._wake()
                 if said is not None:
-                    self._parts.tell(said)
+                    self._services.tell(said)
                 return
             except e.AttemptError as error:
                 await self._failed(item, error, self._clock.monotonic() - began)
@@ -312,7 +331,7 @@ class Attempts:
         )
         self._wake()
         if said is not None:
-            self._parts.tell(said)
+            self._services.tell(said)
         name = type(error).__name__
         failed = AttemptFailed(
             task=work.number,
@@ -349,10 +368,10 @@ class Attempts:
 
     def _facts(self, model: str) -> list[ParameterRefused]:
         """What was found out of an endpoint since, to be recorded; people hear it."""
-        ladder = self._parts.ladders.get(model)
+        ladder = self._endpoints.ladders.get(model)
         facts = [] if ladder is None else ladder.take_facts()
         for fact in facts:
-            self._parts.tell(fact.sentence)
+            self._services.tell(fact.sentence)
         if ladder is not None and facts and ladder.most_output is not None:
             # without a limit of ours a reply may be longer than what was to be reserved
             self._weigh_again(model)
@@ -377,7 +396,7 @@ class Attempts:
             told=header_limits(received.headers, now_us=self._clock.now_us()),
         )
         self._wake()
-        ladder = self._parts.ladders.get(work.model)
+        ladder = self._endpoints.ladders.get(work.model)
         if ladder is not None and item.has_schema and isinstance(reply, Reply):
             ladder.replied(reply)
         facts = self._facts(work.model)
@@ -387,7 +406,7 @@ class Attempts:
             attempt=item.attempt,
             # what a batch takes says nothing of the model
             latency_ms=None
-            if work.model in self._parts.batched
+            if work.model in self._endpoints.batched
             else round(took * 1e3, 3),
             cost_usd=usd(cost) if price is not None and cost is not None else None,
             possible_usd=usd(work.reserved_pico) if cost is None else None,
@@ -400,30 +419,30 @@ class Attempts:
         if (
             failure is not None
             and isinstance(reply, Reply)
-            and may_reask(reply, failure, asked=item.reasks, most=self._parts.reask)
+            and may_reask(reply, failure, asked=item.reasks, most=self._retries.reask)
         ):
             self._judge(work.model, flaws)
             asked = replace(event, reask=failure.reason, fault=failure.detail)
             await self._log.append(*facts, Entry(event=asked, payload=received.body))
-            item.refuse(item.attempt, reply, failure, self._parts.dataset)
+            item.refuse(item.attempt, reply, failure, self._services.dataset)
             self._weigh(item)
             self._scheduler.again(work)
             self._wake()
             return
         await self._log.append(*facts, Entry(event=event, payload=received.body))
-        if self._parts.cache is not None and not item.extra:
+        if self._cache is not None and not item.extra:
             # a dialogue's last reply answers a question that no run begins with
-            self._parts.cache.keep(item.task, item.asked, received)
+            self._cache.keep(item.task, item.asked, received)
         answer = Answer(task=item.task, reply=reply, parsed=parsed)
         end = completed_event(work.number, item.attempt, parsed)
         await self._finish(item, [end], answer, flaws)
 
     def _judge(self, model: str, flaws: Collection[Flaw]) -> None:
         """Count an outcome; stop the model once its outcomes are of no use."""
-        why = self._parts.futility.judge(model, frozenset(flaws))
+        why = self._retries.futility.judge(model, frozenset(flaws))
         if why is not None:
             self._scheduler.stop_model(model, why)
-            self._parts.tell(f"{why}. Nothing more of this model is sent.")
+            self._services.tell(f"{why}. Nothing more of this model is sent.")
             self._wake()
 
     async def _finish(
@@ -442,7 +461,7 @@ class Attempts:
             flaws: what was wrong with the outcome; None: it was judged before.
         """
         item.is_ending = True
-        grown = await self._parts.growth.finish(item.row, answer, entries)
+        grown = await self._services.growth.finish(item.row, answer, entries)
         if flaws is not None:
             fault = {Flaw.FAILED, Flaw.JOB_FAULT} if grown.failed else set()
             self._judge(item.work.model, {*flaws, *fault})

@@ -1,4 +1,4 @@
-"""Holds the values and services that the parts of the engine share."""
+"""Holds what a run is carried out with, in groups that each have one owner."""
 
 from __future__ import annotations
 
@@ -44,43 +44,96 @@ class AnswerStore(AnswerSource, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConfig:
-    """What a run is carried out with."""
+class EngineServices:
+    """The run's work, and the services that every part of the engine uses."""
 
     job: Job
     dataset: Dataset
     log: Log
     clock: Clock
-    clients: Mapping[str, ModelClient]  #: by model
     scheduler: Scheduler
     growth: Planner
     tell: Callable[[str], None]  #: shows a sentence to people
     faults: JobFaults | None = None  #: takes exceptions of the job's own code
-    seed: int = 0  #: of the jitter; never touches a result
-    reask: int = 0  #: how often an unreadable reply is asked for again
-    grace_s: float = 30.0  #: how long a drain waits for calls in flight
-    frees_held: bool = False  #: send what an earlier process held as unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEndpoints:
+    """What sends the calls of each model, and what its endpoint accepts."""
+
+    clients: Mapping[str, ModelClient]
+    terms: Mapping[str, ModelTerms] = field(default_factory=dict)
+    ladders: Mapping[str, Fallbacks] = field(default_factory=dict)
+    """Forms of request that are accepted; none of models that answer offline."""
+    batched: Collection[str] = ()  #: models whose calls leave in batches
+
+    def request(self, services: EngineServices, task: Task) -> Request:
+        """What is sent for *task*."""
+        terms = self.terms.get(task.model, USUAL)
+        return terms.request(services.job, services.dataset, task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSources:
+    """Where answers are taken from before a call is made."""
+
     known: AnswerSource | None = None  #: answers that other logs of the run have
     cache: AnswerStore | None = None  #: answers of other runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostBounds:
+    """What bounds the money that a call may cost, by model."""
+
     prices: Mapping[str, Price | None] = field(default_factory=dict)
-    """By model; None, or none at all: unknown."""
+    """None, or none at all: unknown."""
     bounds: Mapping[str, TokenBounds] = field(default_factory=dict)
-    """By model: what is known to bound its calls."""
-    shares_budget: bool = False  #: with other runs of this process
-    bell: WakeUps = field(
-        default_factory=WakeUps
-    )  #: wakes whoever shares what this run uses
-    terms: Mapping[str, ModelTerms] = field(default_factory=dict)  #: by model
-    ladders: Mapping[str, Fallbacks] = field(default_factory=dict)
-    """By model: what its endpoint takes; none of those that answer offline."""
-    batched: Collection[str] = ()  #: models whose calls leave in batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions:
+    """When a task is sent again, and when a model is given up."""
+
+    seed: int = 0  #: of the jitter; never touches a result
+    reask: int = 0  #: how often an unreadable reply is asked for again
     futility: FutilityMonitor = field(default_factory=FutilityMonitor)
     """Judges replies; stops a model whose replies are of no use."""
-    carried: Sequence[AttemptStarted] = ()  #: attempts of earlier processes in batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeoverOptions:
+    """What is taken over from earlier processes of the run."""
+
+    frees_held: bool = False  #: send what an earlier process held as unknown
+    carried: Sequence[AttemptStarted] = ()  #: attempts that go on in batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainOptions:
+    """How a run drains."""
+
+    grace_s: float = 30.0  #: how long a drain waits for calls in flight
     leaving: asyncio.Event = field(default_factory=asyncio.Event)
     """Set as the run drains: batches are then left to a later process."""
 
-    def request(self, task: Task) -> Request:
-        """What is sent for *task*."""
-        terms = self.terms.get(task.model, USUAL)
-        return terms.request(self.job, self.dataset, task)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedWithRuns:
+    """What a run shares with other runs of this process."""
+
+    has_budget: bool = False
+    bell: WakeUps = field(default_factory=WakeUps)  #: wakes all that share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """What a run is carried out with."""
+
+    services: EngineServices
+    endpoints: ModelEndpoints
+    sources: AnswerSources = field(default_factory=AnswerSources)
+    costs: CostBounds = field(default_factory=CostBounds)
+    retries: RetryOptions = field(default_factory=RetryOptions)
+    takeover: TakeoverOptions = field(default_factory=TakeoverOptions)
+    drain: DrainOptions = field(default_factory=DrainOptions)
+    shared: SharedWithRuns = field(default_factory=SharedWithRuns)

@@ -75,21 +75,29 @@ class DriverStatistics:
 class Driver:
     """Runs a plan to its end, or to where it may go on another day."""
 
-    def __init__(self, parts: EngineConfig) -> None:
-        self._log = parts.log
-        self._clock = parts.clock
-        self._scheduler = parts.scheduler
-        self._growth = parts.growth
-        self._grace_s = parts.grace_s
-        self._frees_held = parts.frees_held
-        self.shares_budget = parts.shares_budget
-        self._bell = parts.bell
-        self._carried = parts.carried
-        self._clients = parts.clients
-        self._leaving = parts.leaving
-        self._wake = parts.bell.hang()
-        self._attempts = Attempts(parts, parts.bell.ring)
-        self._hits = AnswerLookup(parts)
+    def __init__(self, config: EngineConfig) -> None:
+        services, endpoints = config.services, config.endpoints
+        self._log = services.log
+        self._clock = services.clock
+        self._scheduler = services.scheduler
+        self._growth = services.growth
+        self._drains = config.drain
+        self._takeover = config.takeover
+        self.shares_budget = config.shared.has_budget
+        self._bell = config.shared.bell
+        self._clients = endpoints.clients
+        self._wake = self._bell.hang()
+        self._attempts = Attempts(
+            services,
+            endpoints,
+            config.costs,
+            config.retries,
+            cache=config.sources.cache,
+            wake=self._bell.ring,
+        )
+        self._hits = AnswerLookup(
+            services, endpoints, config.sources, reask=config.retries.reask
+        )
         self._pauses: dict[Scope, Pause] = {}
         self._drain_until: float | None = None
         self._stopping = False
@@ -101,9 +109,9 @@ class Driver:
     def drain(self) -> None:
         """Start nothing more; calls in flight get the grace time."""
         if self._drain_until is None:
-            self._drain_until = self._clock.monotonic() + self._grace_s
+            self._drain_until = self._clock.monotonic() + self._drains.grace_s
             self._scheduler.drain()
-            self._leaving.set()
+            self._drains.leaving.set()
             self._wake.set()
 
     def stop(self) -> None:
@@ -253,8 +261,10 @@ class Driver:
         self, send: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
     ) -> None:
         """Wait for what earlier processes have in batches, as they would have."""
-        for first in range(0, len(self._carried), PAGE):
-            page = {each.task: each for each in self._carried[first : first + PAGE]}
+        for first in range(0, len(self._takeover.carried), PAGE):
+            page = {
+                each.task: each for each in self._takeover.carried[first : first + PAGE]
+            }
             for row in await self._log.tasks(sorted(page)):
                 started = page[row.task]
                 work = await self._attempts.admit(row)
@@ -365,7 +375,7 @@ class Driver:
         if any(self._attempts.is_ending(row.task) for row in rows):
             self._scheduler.passed_over(load.model)
         fresh = [row for row in rows if not self._attempts.holds(row.task)]
-        free = [row for row in fresh if not row.is_held or self._frees_held]
+        free = [row for row in fresh if not row.is_held or self._takeover.frees_held]
         taken = await self._hits.take(free)
         # in this order: what the reading takes must not bring retries forward
         now_us = await self._log_now_us()

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from runner.clients.client import ModelClient
 from runner.engine.answer_cache import response_cache
 from runner.engine.attempt_events import abandoned_attempts, abandoned_text
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    AnswerSources,
+    CostBounds,
+    DrainOptions,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+    SharedWithRuns,
+    TakeoverOptions,
+)
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -111,7 +121,9 @@ class RunSession:
             for client in clients.values():
                 stack.push_async_callback(client.close)
             growth = await self._growth()
-            driver = Driver(await self._parts(stack, shared, clients, growth, leaving))
+            driver = Driver(
+                await self._engine_config(stack, shared, clients, growth, leaving)
+            )
             listener = self._listener(driver, tuple(clients))
             decider = self._decider(driver)
             if company is None:
@@ -200,7 +212,7 @@ class RunSession:
             share=WHOLE if part is None else part.share,
         )
 
-    async def _parts(
+    async def _engine_config(
         self,
         stack: AsyncExitStack,
         shared: SharedEndpoints,
@@ -225,31 +237,38 @@ class RunSession:
         bounds = self._bounds()
         self._probe(scheduler, bounds)
         return EngineConfig(
-            job=job,
-            dataset=self.work.dataset,
-            log=self.log,
-            clock=shell.clock,
-            clients=clients,
-            scheduler=scheduler,
-            growth=growth,
-            tell=shell.tell,
-            faults=growth.faults,
-            futility=options.futility(clients.keys()),
-            seed=options.seed,
-            reask=getattr(self.work.settings, "reask", 0),
-            grace_s=options.grace_s,
-            frees_held=options.unknown == "retry",
-            known=None if part is None else part.others.known,
-            cache=cache,
-            prices=self.prices,
-            terms=self.connections.terms,
-            ladders=self.connections.ladders,
-            bounds=bounds,
-            bell=shared.bell,
-            shares_budget=shared.budget is not None,
-            batched=self.connections.endpoints.keys(),
-            carried=self.taken_up.carried,
-            leaving=leaving,
+            services=EngineServices(
+                job=job,
+                dataset=self.work.dataset,
+                log=self.log,
+                clock=shell.clock,
+                scheduler=scheduler,
+                growth=growth,
+                tell=shell.tell,
+                faults=growth.faults,
+            ),
+            endpoints=ModelEndpoints(
+                clients=clients,
+                terms=self.connections.terms,
+                ladders=self.connections.ladders,
+                batched=self.connections.endpoints.keys(),
+            ),
+            sources=AnswerSources(
+                known=None if part is None else part.others.known, cache=cache
+            ),
+            costs=CostBounds(prices=self.prices, bounds=bounds),
+            retries=RetryOptions(
+                seed=options.seed,
+                reask=getattr(self.work.settings, "reask", 0),
+                futility=options.futility(clients.keys()),
+            ),
+            takeover=TakeoverOptions(
+                frees_held=options.unknown == "retry", carried=self.taken_up.carried
+            ),
+            drain=DrainOptions(grace_s=options.grace_s, leaving=leaving),
+            shared=SharedWithRuns(
+                has_budget=shared.budget is not None, bell=shared.bell
+            ),
         )
 
     def _completed(self) -> Counter[tuple[str, str]]:

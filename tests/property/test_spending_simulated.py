@@ -24,7 +24,13 @@ from runner.clients.client import Call, ClientStatistics, ClientTally, Received
 from runner.clients.wire import decode_reply
 from runner.clients.wire_openai import OPENAI_CHAT
 from runner.engine.attempt_events import abandoned_attempts
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    CostBounds,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver, Outcome
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -336,28 +342,34 @@ class Simulated:
     async def _parts(self, scheduler: Scheduler) -> EngineConfig:
         job = self.job
         return EngineConfig(
-            job=job,
-            dataset=self.settings,
-            log=self.log,
-            clock=LoopClock(),
-            clients={
-                model: Client(provider=self.provider, price=price)
-                for model, price in self.prices.items()
-            },
-            scheduler=scheduler,
-            growth=Planner(
+            services=EngineServices(
                 job=job,
                 dataset=self.settings,
                 log=self.log,
-                roles=Roles(models={"subject": tuple(self.prices)}, replicates=1),
-                start=PlanStart(
-                    planning=await self.log.planning(), must_catch_up=False
+                clock=LoopClock(),
+                scheduler=scheduler,
+                growth=Planner(
+                    job=job,
+                    dataset=self.settings,
+                    log=self.log,
+                    roles=Roles(models={"subject": tuple(self.prices)}, replicates=1),
+                    start=PlanStart(
+                        planning=await self.log.planning(), must_catch_up=False
+                    ),
                 ),
+                tell=lambda _: None,
             ),
-            tell=lambda _: None,
-            reask=self.settings.reask,
-            prices=self.prices,
-            bounds={model: self.provider.bounds() for model in self.prices},
+            endpoints=ModelEndpoints(
+                clients={
+                    model: Client(provider=self.provider, price=price)
+                    for model, price in self.prices.items()
+                }
+            ),
+            costs=CostBounds(
+                prices=self.prices,
+                bounds={model: self.provider.bounds() for model in self.prices},
+            ),
+            retries=RetryOptions(reask=self.settings.reask),
         )
 
     async def folded(self) -> tuple[int, int]:

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.engine.attempt_events import abandoned_attempts
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    CostBounds,
+    DrainOptions,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+    TakeoverOptions,
+)
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -190,27 +198,34 @@ class Process:
     def _parts(self, growth: Planner) -> EngineConfig:
         scenario = self._scenario
         return EngineConfig(
-            job=self._job,
-            dataset=self._settings,
-            log=self.log,
-            clock=self._clock,
-            clients={
-                lane.model: SimulatedClient(
-                    provider=self._provider,
-                    endpoint=lane.endpoint,
-                    process=self._number,
-                    disk=self._disk,
-                )
-                for lane in scenario.lanes
-            },
-            scheduler=self._scheduler,
-            growth=growth,
-            tell=lambda _: None,
-            seed=scenario.seed + self._number,
-            reask=scenario.reask,
-            grace_s=scenario.grace_s,
-            frees_held=not self._orders.holds,
-            prices={lane.model: lane.price for lane in scenario.lanes},
+            services=EngineServices(
+                job=self._job,
+                dataset=self._settings,
+                log=self.log,
+                clock=self._clock,
+                scheduler=self._scheduler,
+                growth=growth,
+                tell=lambda _: None,
+            ),
+            endpoints=ModelEndpoints(
+                clients={
+                    lane.model: SimulatedClient(
+                        provider=self._provider,
+                        endpoint=lane.endpoint,
+                        process=self._number,
+                        disk=self._disk,
+                    )
+                    for lane in scenario.lanes
+                }
+            ),
+            costs=CostBounds(
+                prices={lane.model: lane.price for lane in scenario.lanes}
+            ),
+            retries=RetryOptions(
+                seed=scenario.seed + self._number, reask=scenario.reask
+            ),
+            takeover=TakeoverOptions(frees_held=not self._orders.holds),
+            drain=DrainOptions(grace_s=scenario.grace_s),
         )
 
     def _reopened(self, tasks: list[int]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call, Received
 from runner.engine.attempts import Attempts
-from runner.engine.config import EngineConfig
 from runner.engine.driver import Driver
 from runner.engine.scheduler import Scheduler, SchedulerStep
 from runner.limits.limiter import Limiter
@@ -129,8 +127,8 @@ def test_a_freed_slot_that_nobody_is_told_of_is_found(
 ) -> None:
     init = Attempts.__init__
 
-    def deaf(self: Attempts, parts: EngineConfig, _wake: Callable[[], None]) -> None:
-        init(self, parts, lambda: None)
+    def deaf(self: Attempts, *groups: Any, **others: Any) -> None:
+        init(self, *groups, **{**others, "wake": lambda: None})
 
     monkeypatch.setattr(Attempts, "__init__", deaf)
     assert _first_broken() == "nothing waits for ever"

@@ -6,7 +6,13 @@ from collections import Counter
 
 from runner.clients.client import Call
 from runner.clients.offline import Answerer, FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    DrainOptions,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver, Outcome
 from runner.engine.failure_policy import FutilityMonitor
 from runner.engine.planner import Planner, PlanStart
@@ -54,33 +60,36 @@ class Bench:
         faults = JobFaults(self.told.append)
         return Driver(
             EngineConfig(
-                job=self.job,
-                dataset=self.settings,
-                log=self.log,
-                clock=LoopClock(),
-                clients={"m": FunctionClient(self.answer)},
-                scheduler=Scheduler(
-                    [("m", stages, limits, Endpoint("x"))],
-                    deadline_s=3600,
-                    budget=self.budget,
-                    fence=self.fence,
-                ),
-                growth=Planner(
+                services=EngineServices(
                     job=self.job,
                     dataset=self.settings,
                     log=self.log,
-                    roles=Roles(models={"subject": ("m",)}, replicates=1),
-                    start=PlanStart(
-                        planning=await self.log.planning(), must_catch_up=must_catch_up
+                    clock=LoopClock(),
+                    scheduler=Scheduler(
+                        [("m", stages, limits, Endpoint("x"))],
+                        deadline_s=3600,
+                        budget=self.budget,
+                        fence=self.fence,
                     ),
+                    growth=Planner(
+                        job=self.job,
+                        dataset=self.settings,
+                        log=self.log,
+                        roles=Roles(models={"subject": ("m",)}, replicates=1),
+                        start=PlanStart(
+                            planning=await self.log.planning(),
+                            must_catch_up=must_catch_up,
+                        ),
+                        faults=faults,
+                    ),
+                    tell=self.told.append,
                     faults=faults,
                 ),
-                tell=self.told.append,
-                faults=faults,
-                futility=self.futility,
-                seed=1,
-                reask=self.settings.reask,
-                grace_s=self.grace_s,
+                endpoints=ModelEndpoints(clients={"m": FunctionClient(self.answer)}),
+                retries=RetryOptions(
+                    seed=1, reask=self.settings.reask, futility=self.futility
+                ),
+                drain=DrainOptions(grace_s=self.grace_s),
             )
         )
 

@@ -14,7 +14,7 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import Answerer, FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import EngineConfig, EngineServices, ModelEndpoints
 from runner.engine.driver import Driver, Outcome
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -44,23 +44,25 @@ async def _driver(log: MemoryLog, clock: SetClock, answer: Answerer) -> Driver:
     stages = [stage.name for stage in JOB.stages]
     return Driver(
         EngineConfig(
-            job=JOB,
-            dataset=SETTINGS,
-            log=log,
-            clock=clock,
-            clients={"m": FunctionClient(answer)},
-            scheduler=Scheduler(
-                [("m", stages, Limits(concurrency=2, rpm=120.0), Endpoint("x"))],
-                deadline_s=3600,
-            ),
-            growth=Planner(
+            services=EngineServices(
                 job=JOB,
                 dataset=SETTINGS,
                 log=log,
-                roles=Roles(models={"subject": ("m",)}, replicates=1),
-                start=PlanStart(planning=await log.planning(), must_catch_up=False),
+                clock=clock,
+                scheduler=Scheduler(
+                    [("m", stages, Limits(concurrency=2, rpm=120.0), Endpoint("x"))],
+                    deadline_s=3600,
+                ),
+                growth=Planner(
+                    job=JOB,
+                    dataset=SETTINGS,
+                    log=log,
+                    roles=Roles(models={"subject": ("m",)}, replicates=1),
+                    start=PlanStart(planning=await log.planning(), must_catch_up=False),
+                ),
+                tell=lambda _sentence: None,
             ),
-            tell=lambda _sentence: None,
+            endpoints=ModelEndpoints(clients={"m": FunctionClient(answer)}),
         )
     )
 

@@ -11,7 +11,12 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import Answerer, FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver, Outcome
 from runner.engine.failure_policy import MAX_TRIES
 from runner.engine.planner import Planner, PlanStart
@@ -61,22 +66,25 @@ class Bench:
         start = PlanStart(planning=await self.log.planning(), must_catch_up=False)
         return Driver(
             EngineConfig(
-                job=job,
-                dataset=self.settings,
-                log=self.log,
-                clock=LoopClock(),
-                clients=dict.fromkeys(ROLES.all_models, FunctionClient(self.answer)),
-                scheduler=Scheduler(lanes, deadline_s=3600),
-                growth=Planner(
+                services=EngineServices(
                     job=job,
                     dataset=self.settings,
                     log=self.log,
-                    roles=ROLES,
-                    start=start,
+                    clock=LoopClock(),
+                    scheduler=Scheduler(lanes, deadline_s=3600),
+                    growth=Planner(
+                        job=job,
+                        dataset=self.settings,
+                        log=self.log,
+                        roles=ROLES,
+                        start=start,
+                    ),
+                    tell=lambda _: None,
                 ),
-                tell=lambda _: None,
-                seed=1,
-                reask=self.settings.reask,
+                endpoints=ModelEndpoints(
+                    clients=dict.fromkeys(ROLES.all_models, FunctionClient(self.answer))
+                ),
+                retries=RetryOptions(seed=1, reask=self.settings.reask),
             )
         )
 

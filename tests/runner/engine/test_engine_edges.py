@@ -10,7 +10,7 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import EngineConfig, EngineServices, ModelEndpoints
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -158,29 +158,35 @@ def test_a_stopped_endpoint_does_not_cut_off_the_plan_of_another_one() -> None:
         names = [stage.name for stage in job.stages]
         driver = Driver(
             EngineConfig(
-                job=job,
-                dataset=settings,
-                log=log,
-                clock=LoopClock(),
-                clients={
-                    "bad": FunctionClient(refuse),
-                    "good": FunctionClient(honest),
-                },
-                scheduler=Scheduler(
-                    [
-                        (model, names, Limits(concurrency=64), Endpoint(model))
-                        for model in ("bad", "good")
-                    ],
-                    deadline_s=3600,
-                ),
-                growth=Planner(
+                services=EngineServices(
                     job=job,
                     dataset=settings,
                     log=log,
-                    roles=Roles(models={"subject": ("bad", "good")}, replicates=1),
-                    start=PlanStart(planning=await log.planning(), must_catch_up=False),
+                    clock=LoopClock(),
+                    scheduler=Scheduler(
+                        [
+                            (model, names, Limits(concurrency=64), Endpoint(model))
+                            for model in ("bad", "good")
+                        ],
+                        deadline_s=3600,
+                    ),
+                    growth=Planner(
+                        job=job,
+                        dataset=settings,
+                        log=log,
+                        roles=Roles(models={"subject": ("bad", "good")}, replicates=1),
+                        start=PlanStart(
+                            planning=await log.planning(), must_catch_up=False
+                        ),
+                    ),
+                    tell=lambda _: None,
                 ),
-                tell=lambda _: None,
+                endpoints=ModelEndpoints(
+                    clients={
+                        "bad": FunctionClient(refuse),
+                        "good": FunctionClient(honest),
+                    }
+                ),
             )
         )
         assert await driver.run() == "endpoint"

@@ -16,7 +16,13 @@ from runner import errors as e
 from runner.clients.client import Call, Received
 from runner.clients.offline import FunctionClient
 from runner.engine.answer_cache import AnswerOrigin, ResponseCache
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    AnswerSources,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -86,24 +92,28 @@ class Shelf:
         )
         driver = self.driver = Driver(
             EngineConfig(
-                job=job,
-                dataset=data,
-                log=log,
-                clock=CLOCK,
-                clients={"m": FunctionClient(record)},
-                scheduler=Scheduler(
-                    [("m", stages, limits, Endpoint("x"))], deadline_s=3600
-                ),
-                growth=Planner(
+                services=EngineServices(
                     job=job,
                     dataset=data,
                     log=log,
-                    roles=Roles(models={"subject": ("m",)}, replicates=1),
-                    start=PlanStart(planning=await log.planning(), must_catch_up=False),
+                    clock=CLOCK,
+                    scheduler=Scheduler(
+                        [("m", stages, limits, Endpoint("x"))], deadline_s=3600
+                    ),
+                    growth=Planner(
+                        job=job,
+                        dataset=data,
+                        log=log,
+                        roles=Roles(models={"subject": ("m",)}, replicates=1),
+                        start=PlanStart(
+                            planning=await log.planning(), must_catch_up=False
+                        ),
+                    ),
+                    tell=self.told.append,
                 ),
-                tell=self.told.append,
-                reask=data.reask,
-                cache=cache,
+                endpoints=ModelEndpoints(clients={"m": FunctionClient(record)}),
+                sources=AnswerSources(cache=cache),
+                retries=RetryOptions(reask=data.reask),
             )
         )
         try:

@@ -11,7 +11,13 @@ import pytest
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import Answerer, FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    CostBounds,
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver, Outcome
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -65,28 +71,32 @@ class Bench:
         stages = [stage.name for stage in job.stages]
         return Driver(
             EngineConfig(
-                job=job,
-                dataset=self.settings,
-                log=self.log,
-                clock=LoopClock(),
-                clients={model: FunctionClient(self.answer) for model in models},
-                scheduler=Scheduler(
-                    [(model, stages, limits, Endpoint(model)) for model in models],
-                    deadline_s=3600,
-                    budget=self.budget,
-                ),
-                growth=Planner(
+                services=EngineServices(
                     job=job,
                     dataset=self.settings,
                     log=self.log,
-                    roles=Roles(models={"subject": models}, replicates=1),
-                    start=PlanStart(
-                        planning=await self.log.planning(), must_catch_up=False
+                    clock=LoopClock(),
+                    scheduler=Scheduler(
+                        [(model, stages, limits, Endpoint(model)) for model in models],
+                        deadline_s=3600,
+                        budget=self.budget,
                     ),
+                    growth=Planner(
+                        job=job,
+                        dataset=self.settings,
+                        log=self.log,
+                        roles=Roles(models={"subject": models}, replicates=1),
+                        start=PlanStart(
+                            planning=await self.log.planning(), must_catch_up=False
+                        ),
+                    ),
+                    tell=lambda _: None,
                 ),
-                tell=lambda _: None,
-                reask=self.settings.reask,
-                prices=self.prices,
+                endpoints=ModelEndpoints(
+                    clients={model: FunctionClient(self.answer) for model in models}
+                ),
+                costs=CostBounds(prices=self.prices),
+                retries=RetryOptions(reask=self.settings.reask),
             )
         )
 

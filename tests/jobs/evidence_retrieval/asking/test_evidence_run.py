@@ -18,7 +18,12 @@ from jobs.evidence_retrieval.settings import EvidenceSettings as JobSettings
 from runner import errors as e
 from runner.clients.client import Call
 from runner.clients.offline import FunctionClient
-from runner.engine.config import EngineConfig
+from runner.engine.config import (
+    EngineConfig,
+    EngineServices,
+    ModelEndpoints,
+    RetryOptions,
+)
 from runner.engine.driver import Driver
 from runner.engine.planner import Planner, PlanStart
 from runner.engine.scheduler import Scheduler
@@ -108,16 +113,19 @@ class Run:
         client = FunctionClient(self.answer)
         return Driver(
             EngineConfig(
-                job=job,
-                dataset=self.dataset,
-                log=self.log,
-                clock=LoopClock(),
-                clients=dict.fromkeys(self.roles.all_models, client),
-                scheduler=Scheduler(lanes, deadline_s=3600),
-                growth=growth,
-                tell=lambda _: None,
-                seed=1,
-                reask=0,
+                services=EngineServices(
+                    job=job,
+                    dataset=self.dataset,
+                    log=self.log,
+                    clock=LoopClock(),
+                    scheduler=Scheduler(lanes, deadline_s=3600),
+                    growth=growth,
+                    tell=lambda _: None,
+                ),
+                endpoints=ModelEndpoints(
+                    clients=dict.fromkeys(self.roles.all_models, client)
+                ),
+                retries=RetryOptions(seed=1, reask=0),
             )
         )
 

@@ -1,0 +1,152 @@
+"""Holds what was typed for a run: click's options are turned into a `RunRequest` once.
+
+Nothing is validated here: `RunOptions` validates how calls are sent, the job its own
+settings, each over a configuration file. A group has the fields of click's parameters
+of the same name, and belongs to those who read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from runner.cli.arguments import LEASE_TTL_S, SHIP_EVERY_S, job_settings
+
+if TYPE_CHECKING:
+    from runner.shards.engines import EngineName
+    from runner.typeset import Form
+
+G = TypeVar("G")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsSource:
+    """Where a job's settings are read from."""
+
+    words: tuple[str, ...] = ()  #: flags that are no options of the verb
+    sets: tuple[str, ...] = ()  #: values of `--set`
+    config: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder in which paths of the configuration file begin."""
+        return Path() if self.config is None else self.config.parent
+
+    def typed(self) -> dict[str, list[str]]:
+        """Settings by name, each with its typed values.
+
+        Raises:
+            UsageError: a word is no setting.
+        """
+        return job_settings(self.words, self.sets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedOptions:
+    """Run options as typed, to be laid over those of a file and validated there."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """By field of `RunOptions`; those that were not typed are left out."""
+
+    @property
+    def temperature(self) -> str | None:
+        """Temperature of sampling, a setting of some jobs too."""
+        return self.values.get("temperature")
+
+    def names(self, option: str) -> bool:
+        """Whether *option* was typed."""
+        return option in self.values
+
+
+NOT_TYPED: Final = TypedOptions()
+"""Of a verb without run options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardOptions:
+    """Which part of a run a process takes, and where its log lies."""
+
+    shard: str | None = None  #: I/N
+    local_dir: Path | None = None
+    ship: str | None = None  #: folder or address
+    ship_every: float = SHIP_EVERY_S
+    accept_loss: bool = False
+    broker: str | None = None  #: HOST:PORT, given by who places shards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementOptions:
+    """Who places the shards of a run, and how many."""
+
+    engine: EngineName | None = None  #: None: the run is not placed
+    shards: int | None = None
+    address: str | None = None
+    lease_ttl_s: float = LEASE_TTL_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """How a run's end and its scoring are shown, and what is written of them."""
+
+    as_json: bool = False
+    form: Form = "text"  #: of tables
+    tables: tuple[str, ...] = ()
+    no_report: bool = False
+    output_dir: Path | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What was typed for a run that is started, resumed, estimated or imported."""
+
+    runs_dir: Path
+    run_id: str | None = None
+    detach: bool = False
+    source: SettingsSource
+    options: TypedOptions
+    part: ShardOptions
+    placing: PlacementOptions
+    output: OutputOptions
+
+    @classmethod
+    def of(cls, words: Sequence[str], parameters: Mapping[str, Any]) -> RunRequest:
+        """The request behind a verb's *parameters*, as click resolved them.
+
+        What belongs to no other group is an option of the run.
+
+        Args:
+            words: what no option of the verb took.
+            parameters: by name; those that the verb reads itself are left out.
+        """
+        groups = (SettingsSource, ShardOptions, PlacementOptions, OutputOptions)
+        grouped = {each.name for kind in (cls, *groups) for each in fields(kind)}
+        return cls(
+            runs_dir=parameters["runs_dir"],
+            run_id=parameters.get("run_id"),
+            detach=parameters.get("detach", False),
+            source=_group(SettingsSource, {**parameters, "words": tuple(words)}),
+            options=TypedOptions(
+                values={
+                    name: value
+                    for name, value in parameters.items()
+                    if name not in grouped and value not in {None, ()}
+                }
+            ),
+            part=_group(ShardOptions, parameters),
+            placing=_group(PlacementOptions, parameters),
+            output=output_options(parameters),
+        )
+
+
+def output_options(parameters: Mapping[str, Any]) -> OutputOptions:
+    """The output's options among a verb's *parameters*."""
+    return _group(OutputOptions, parameters)
+
+
+def _group(kind: type[G], parameters: Mapping[str, Any]) -> G:
+    """A group of options; the verb may lack some, which then have their defaults."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: parameters[name] for name in names if name in parameters})

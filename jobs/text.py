@@ -167,6 +167,22 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
 
 UNDEFINED = "n/a"
 
+
+def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:
+    """A number in one format, such as `+.2f` or `.1%`; `n/a` where it is None."""
+    return undefined if value is None else f"{value:{form}}"
+
+
+def ends(lo: float | None, hi: float | None, form: str = ".3f") -> str:
+    """`[lo, hi]`, each in one format; empty where either is None."""
+    return "" if lo is None or hi is None else f"[{lo:{form}}, {hi:{form}}]"
+
+
+def with_ends(metric: Metric, form: str = ".3f", of_ends: str = ".2f") -> str:
+    """A metric's value, and its interval where it has one."""
+    return f"{fixed(metric.value, form)} {ends(metric.lo, metric.hi, of_ends)}".rstrip()
+
+
 FIXED = (0.001, 1000.0)
 """Sizes between which three decimals say enough."""
 

@@ -11,7 +11,7 @@ import re
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate, takewhile
@@ -130,6 +130,20 @@ def _cells(character: str) -> int:
 def plural(n: int, noun: str, many: str = "") -> str:
     """`1 sentence`, `2 sentences`; *many* where it is not made by an s."""
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+NAME_CHARS = 60
+"""Characters of an unknown name that its error repeats."""
+
+
+def nearest_hint(
+    near: Iterable[str], otherwise: str, quote: Callable[[str], str] = str
+) -> str:
+    """What an error adds about an unknown name: the nearest names, or *otherwise*."""
+    names = [quote(clip(name, NAME_CHARS)) for name in near]
+    if not names:
+        return otherwise
+    return f"the nearest {'are' if names[1:] else 'is'} {', '.join(names)}."
 
 
 def quoted_lines(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder, WriterLock, list_runs, resolve
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 
 
 def make(runs_dir: Path, name: str, at_us: int = 1000) -> RunFolder:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.testing import LoopClock, run_virtual
 from store.errors import StoreError
 from store.events import RunFinished
 from store.runs import RunFolder, WriterLock
 from tests.processes import environment
+from tests.runner.toy_jobs import LoopClock, run_virtual
 from tests.store.logs import COURSE, written
 from tests.terminals import WATCH, on_terminal
 from tests.tui.sights import (

@@ -10,7 +10,7 @@ import pytest
 from runner.errors import RunnerError
 from runner.shards.placed_run import exclusive_driver, wait_for_orphans
 from store.runs import RunFolder, WriterLock
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 
 
 class Ending(FakeClock):

@@ -32,7 +32,7 @@ from runner.simulate.provider import Provider
 from runner.simulate.replies import ReplyDraft
 from runner.simulate.requests import READERS, SimulatedRequest
 from runner.simulate.server import running
-from runner.testing import PanelJob
+from tests.runner.toy_jobs import PanelJob
 
 EMBED = EmbedRequest(texts=("cannot sleep at night", "sleep is bad", "fine"))
 ASK = RerankRequest(query="sleep sad", documents=("fine", "sad sleep", "sleep"))

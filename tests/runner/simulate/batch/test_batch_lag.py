@@ -14,7 +14,7 @@ from runner.messages import ChatRequest, Message, TextPart
 from runner.simulate.billing import BatchAct, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.wire_forms import batches_at
 
 ASKED = ChatRequest(

@@ -15,7 +15,7 @@ import pytest
 from runner.simulate.billing import BatchAct, BatchLine, read_batch_ledger
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 
 pytestmark = pytest.mark.asyncio
 

@@ -126,10 +126,6 @@ class Log(Protocol):
         """Whether any task of a group is open; cheaper than to read all of it."""
         ...
 
-    async def count_open(self, stage: str, model: str) -> int:
-        """Open tasks of a stage and model, running ones included."""
-        ...
-
     async def in_flight(self) -> list[tuple[int, int]]:
         """Attempts that were started and have no recorded outcome, ascending.
 

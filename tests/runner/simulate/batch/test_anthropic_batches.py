@@ -12,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.simulate.billing import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
+from tests.ledgers import read_batch_ledger
 from tests.store.memory_log import FakeClock
 
 pytestmark = pytest.mark.asyncio

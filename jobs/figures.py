@@ -94,6 +94,42 @@ def left_out_note(shown: int, every: int) -> str:
     return f" The first {shown} of {every} models; the tables hold all."
 
 
+Results = TypeVar("Results")
+"""What a job has measured of all models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlottedModels(Generic[Results, Measured]):
+    """The models of the figures, and what a caption says of all of them."""
+
+    results: Results
+    models: tuple[ModelSeries[Measured], ...]
+    rest: str  #: the end of a caption; empty where all is shown
+    drawn: str  #: how intervals were made, for a caption
+
+
+def plotted_models(
+    results: Results,
+    columns: Mapping[str, Measured],
+    *,
+    drawn: str = "",
+    lacking: str = "",
+) -> PlottedModels[Results, Measured]:
+    """The models that figures have room for; *lacking*: what no figure shows."""
+    models = first_models(columns)
+    return PlottedModels(
+        results=results,
+        models=models,
+        rest=lacking + left_out_note(len(models), len(columns)),
+        drawn=drawn,
+    )
+
+
+def bootstrap_note(level: float, by: str, clusters: str, b: int) -> str:
+    """How intervals were made, for a caption."""
+    return f"{100 * level:g}% percentile bootstrap by {by} ({clusters}, B {b:,})"
+
+
 MOST_POINTS = 400
 """Of a curve in a picture; more cannot be told apart."""
 

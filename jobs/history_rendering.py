@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import Any
 
 from jobs.history import History, HistoryLine, HistoryRow, PartChange, RowComparison
-from jobs.text import cut, plural, shortened
+from jobs.text import UNDEFINED, cut, fixed, plural, shortened
 from runner.scorecard import Axis, Figure, LineSeries, Mark, Panel, ReferenceLine
 from runner.typeset import PrintCell, PrintColumn, PrintTable
 from store.results import ItemPart
@@ -85,7 +85,6 @@ def _between(points: Sequence[tuple[int, float]]) -> Iterator[tuple[int, float]]
             yield column, start + share * (end - start)
 
 
-UNDEFINED = "n/a"
 NAME = 24
 """Characters of a run's or a model's name in the table."""
 
@@ -151,10 +150,10 @@ def _cells(line: HistoryLine) -> tuple[str, ...]:
         date(row),
         shortened(row.model, NAME),
         f"{row.passed}/{len(row.standings)}",
-        _number(row.macro()),
-        _number(row.micro),
+        fixed(row.macro(), ".4f"),
+        fixed(row.micro, ".4f"),
         UNDEFINED if verdicts is None else f"{verdicts[0]}/{verdicts[1]}",
-        UNDEFINED if row.cost_usd is None else f"{row.cost_usd:.4f}",
+        fixed(row.cost_usd, ".4f"),
         UNDEFINED if previous is None else _signed(previous.delta),
         "; ".join(_notes(line)),
     )
@@ -211,7 +210,7 @@ def comparison_text(
     now, then = comparison.now, comparison.then
     own = now.milestone
     sides = f"{now.run}, {now.model}, against {then.run}, {then.model}"
-    values = [_number(row.macro(comparison.items)) for row in (now, then)]
+    values = [fixed(row.macro(comparison.items), ".4f") for row in (now, then)]
     allowed = f"may fall by {max_drop:g}{_spread(comparison)}"
     change = f"{values[0]}, was {values[1]}: {_signed(comparison.delta)}"
     lines = [
@@ -317,12 +316,8 @@ def date(row: HistoryRow) -> str:
     return datetime.fromtimestamp(row.at_us / 1e6, UTC).date().isoformat()
 
 
-def _number(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.4f}"
-
-
 def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value + 0.0:+.4f}"
+    return fixed(None if value is None else value + 0.0, "+.4f")
 
 
 def _one_line(name: str) -> str:

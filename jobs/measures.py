@@ -46,7 +46,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar
 
-from jobs.text import one_line, shortened
+from jobs.text import fixed, one_line, shortened
 from runner.scorecard import BASELINES, Artifact, Direction, Metric, Scorecard, Table
 
 Slots: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -411,12 +411,12 @@ def _lines(
             if value is None:
                 continue
             parts = [
-                f"{each.name} {_number(each.value)} ({_signed(each.added(value))})"
+                f"{each.name} {fixed(each.value)} ({_signed(each.added(value))})"
                 for each in own
                 if each.of == path
             ]
             named = _named(card, model, path)
-            yield f"    {named} {_number(value)}: {'; '.join(parts)}"
+            yield f"    {named} {fixed(value)}: {'; '.join(parts)}"
 
 
 def _named(card: Scorecard, model: str, path: str) -> str:
@@ -425,11 +425,7 @@ def _named(card: Scorecard, model: str, path: str) -> str:
     return path if name == path else f"{name} ({path})"
 
 
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
-
-
 def _signed(value: float | None) -> str:
     if value is None:
-        return "n/a"
+        return fixed(value)
     return f"adds {value:.3f}" if value >= 0 else f"{-value:.3f} worse"

@@ -11,7 +11,7 @@ import re
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate, takewhile
@@ -132,6 +132,20 @@ def plural(n: int, noun: str, many: str = "") -> str:
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
 
 
+NAME_CHARS = 60
+"""Characters of an unknown name that its error repeats."""
+
+
+def nearest_hint(
+    near: Iterable[str], otherwise: str, quote: Callable[[str], str] = str
+) -> str:
+    """What an error adds about an unknown name: the nearest names, or *otherwise*."""
+    names = [quote(clip(name, NAME_CHARS)) for name in near]
+    if not names:
+        return otherwise
+    return f"the nearest {'are' if names[1:] else 'is'} {', '.join(names)}."
+
+
 def quoted_lines(text: str) -> Iterator[str]:
     """The lines of a text, set off so that it cannot pass for ours."""
     for line in text.splitlines() or [""]:
@@ -166,6 +180,22 @@ def slugs(models: Iterable[str]) -> dict[str, str]:
 
 
 UNDEFINED = "n/a"
+
+
+def fixed(value: float | None, form: str = ".3f", undefined: str = UNDEFINED) -> str:
+    """A number in one format, such as `+.2f` or `.1%`; `n/a` where it is None."""
+    return undefined if value is None else f"{value:{form}}"
+
+
+def ends(lo: float | None, hi: float | None, form: str = ".3f") -> str:
+    """`[lo, hi]`, each in one format; empty where either is None."""
+    return "" if lo is None or hi is None else f"[{lo:{form}}, {hi:{form}}]"
+
+
+def with_ends(metric: Metric, form: str = ".3f", of_ends: str = ".2f") -> str:
+    """A metric's value, and its interval where it has one."""
+    return f"{fixed(metric.value, form)} {ends(metric.lo, metric.hi, of_ends)}".rstrip()
+
 
 FIXED = (0.001, 1000.0)
 """Sizes between which three decimals say enough."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from store.results import ItemParts, Milestone
@@ -336,6 +337,18 @@ class StreamedLine:
 
 Detail: TypeAlias = Verdict | StreamedRow | StreamedLine
 """What grows with the number of answers, and so is never held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedDetails:
+    """Everything with a line of its own, made while it is written."""
+
+    verdicts: Iterable[Verdict]
+    files: tuple[Iterable[Detail], ...]
+
+    def __iter__(self) -> Iterator[Detail]:
+        """The verdicts, and then the rows and lines of each file."""
+        return chain(self.verdicts, *self.files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -410,12 +410,6 @@ def group_is_open(
     return conn.execute(SQL["group_is_open"], values).fetchone() is not None
 
 
-def count_open(conn: sqlite3.Connection, stage: str, model: str) -> int:
-    """Open tasks of a stage and model."""
-    (count,) = conn.execute(SQL["count_open"], (stage, model)).fetchone()
-    return int(count)
-
-
 def in_flight(conn: sqlite3.Connection) -> list[tuple[int, int]]:
     """Attempts whose outcome is not recorded, as (task, attempt), ascending."""
     return list(conn.execute(SQL["sent_attempts"]).fetchall())

@@ -6,7 +6,7 @@ below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,12 +21,11 @@ from jobs.comparison.models import (
 from jobs.comparison.pairing import ItemGap, LabelAgreement
 from jobs.comparison.pareto_front import FrontPoint, ParetoFront
 from jobs.metrics import Agreement, Interval
-from jobs.text import plural
+from jobs.text import UNDEFINED, ends, fixed, plural
 from runner.scorecard import Cell as TableCell
 from runner.typeset import Ends, PrintCell, PrintColumn, PrintTable
 
 WIDTH = 80
-UNDEFINED = "n/a"
 FITTED = "adjusted"
 OUTCOMES = "won/lost/tied, n"
 """Heads the counts of items on which B is better, worse and equal, and of all."""
@@ -58,7 +57,7 @@ def items_text(path: str, match: ComparedModels, gaps: Sequence[ItemGap]) -> str
         _cells("A", "B", "B - A", "item"),
     ]
     lines += (
-        _cells(_number(gap.a), _number(gap.b), _signed(gap.b - gap.a), gap.item)
+        _cells(fixed(gap.a), fixed(gap.b), fixed(gap.b - gap.a, "+.3f"), gap.item)
         for gap in gaps
     )
     return "\n".join(lines if gaps else [*lines[:2], "  no item differs"])
@@ -122,12 +121,12 @@ def _numbers(each: ComparedMetric) -> tuple[str, ...]:
     gap, won, own = each.gap, each.standing, each.p_values.own
     outcomes = f"{won.wins}/{won.losses}/{won.ties}" if won else "-"
     return (
-        _number(gap.a),
-        _number(gap.b),
-        _signed(gap.value),
-        _ends(gap.interval, _signed),
-        UNDEFINED if own is None else f"{own.p:.2g}",
-        UNDEFINED if each.p_holm is None else f"{each.p_holm:.2g}",
+        fixed(gap.a),
+        fixed(gap.b),
+        fixed(gap.value, "+.3f"),
+        _ends(gap.interval, "+.3f"),
+        fixed(None if own is None else own.p, ".2g"),
+        fixed(each.p_holm, ".2g"),
         f"{outcomes}, {each.overlap.n}",
     )
 
@@ -179,7 +178,7 @@ def _agreed(compared: Sequence[ComparedMetric]) -> Iterator[str]:
 
 
 def _agreement(found: Agreement) -> str:
-    return " ".join(map(_number, (found.percent, found.kappa, found.ac)))
+    return " ".join(map(fixed, (found.percent, found.kappa, found.ac)))
 
 
 def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
@@ -192,10 +191,10 @@ def _front_text(front: ParetoFront, level: float) -> Iterator[str]:
     yield _cells(*heads, widths=_FRONT_WIDTHS)
     for place in front.places:
         cells = (
-            _number(place.quality.value),
-            _ends(place.quality.interval, _number),
-            _significant(place.expense.usd),
-            _significant(place.expense.seconds),
+            fixed(place.quality.value),
+            _ends(place.quality.interval, ".3f"),
+            fixed(place.expense.usd, ".3g"),
+            fixed(place.expense.seconds, ".3g"),
         )
         yield _cells(*cells, _name(place.side), widths=_FRONT_WIDTHS)
         yield from _dominated(place)
@@ -236,21 +235,8 @@ def _method(
     yield f"{drawing.rule.sentence(clusters.partition(',')[0])}."
 
 
-def _number(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3f}"
-
-
-def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:+.3f}"
-
-
-def _significant(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3g}"
-
-
-def _ends(interval: Interval, shown: Callable[[float], str]) -> str:
-    lo, hi = interval.lo, interval.hi
-    return UNDEFINED if lo is None or hi is None else f"[{shown(lo)}, {shown(hi)}]"
+def _ends(interval: Interval, form: str) -> str:
+    return ends(interval.lo, interval.hi, form) or UNDEFINED
 
 
 def _one_line(words: str) -> str:

@@ -17,6 +17,7 @@ from jobs.comparison.difference import MIN_CLUSTERS
 from jobs.comparison.pairing import Incomparable, PairedItems, pair_items
 from jobs.comparison.sides import ModelReference, RunModel, RunReference, paired_models
 from jobs.metrics import ConfidenceSequence, round12
+from jobs.text import fixed
 from runner.cli.console import print_json, print_note, print_text
 from runner.errors import UsageError
 from runner.registry import load_job
@@ -216,7 +217,7 @@ def show_running(
         f"of at most {stopping.alpha:g}"
     )
     for (_, a), (_, b), look in looks:
-        gap = "n/a" if look.difference is None else f"{look.difference:+.3f}"
+        gap = fixed(look.difference, "+.3f")
         print_text(
             f"A {a}  B {b}  {gap} [{look.lo:.3f}, {look.hi:.3f}]  "
             f"{look.clusters:,} {look.cluster}s  {_PHRASES[look.standing]}"

@@ -12,7 +12,6 @@ from jobs.differences.difference import (
     ScoringDifference,
 )
 from jobs.differences.rendering import (
-    count_of,
     extent,
     judged_first,
     labels,
@@ -31,6 +30,7 @@ from jobs.report.html import (
     html_page,
     html_table,
 )
+from jobs.text import plural
 from runner.scorecard import Booking
 
 MOST_ITEMS = 50
@@ -109,7 +109,7 @@ def _metrics(
         if rest:
             yield element(
                 "details",
-                element("summary", count_of(len(rest), "further metric")),
+                element("summary", plural(len(rest), "further metric")),
                 _table(rest, "n/a: undefined on a side, so that no number is divided."),
             )
 
@@ -159,7 +159,7 @@ def _items(
                     element(
                         "summary",
                         f"{each.path} of {each.model}, {labels(part.causes)}: "
-                        f"{signed(part.change)} by {count_of(len(part.items), 'item')}",
+                        f"{signed(part.change)} by {plural(len(part.items), 'item')}",
                     ),
                     table,
                     open=opened,

@@ -17,13 +17,12 @@ from jobs.differences.difference import (
     ScoringDifference,
     VerdictChange,
 )
+from jobs.text import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
 from runner.typeset import (
     in_columns,
 )
-
-UNDEFINED = "n/a"
 
 
 def named_metrics(
@@ -87,7 +86,7 @@ def extent(made: ScoringDifference) -> str:
     """How many metrics a difference is about."""
     divided = [each for each in made.changed if each.change is not None]
     return (
-        f"{count_of(len(divided), 'metric')} changed, "
+        f"{plural(len(divided), 'metric')} changed, "
         f"{len(made.changed) - len(divided):,} have a value on one side alone, "
         f"{len(made.unchanged):,} stayed"
     )
@@ -103,14 +102,9 @@ def _causes(stages: Sequence[DifferenceStage]) -> Iterator[str]:
             for cause in stage.causes
         )
         n = sum(map(len, stage.verdicts.values()))
-        moved = f"{count_of(stage.metrics, 'metric')}, {count_of(n, 'verdict')}"
+        moved = f"{plural(stage.metrics, 'metric')}, {plural(n, 'verdict')}"
         effect = moved if stage.metrics or n else "without effect"
         yield _one_line(f"  {told}: {effect}")
-
-
-def count_of(n: int, what: str) -> str:
-    """So many of something."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _metrics(changed: Sequence[ChangedMetric]) -> Iterator[str]:
@@ -144,7 +138,7 @@ def _items(each: ChangedMetric, top: int) -> Iterator[str]:
             continue
         yield _one_line(
             f"  {each.path}, {labels(part.causes)}: {signed(part.change)} by "
-            f"{count_of(len(part.items), 'item')}"
+            f"{plural(len(part.items), 'item')}"
         )
         for item in part.items[:top]:
             yield _one_line(
@@ -247,12 +241,12 @@ def _booked(model: str, booking: Booking) -> Iterator[str]:
 
 def number(value: float | None) -> str:
     """A metric's value."""
-    return UNDEFINED if value is None else f"{value:.4g}"
+    return fixed(value, ".4g")
 
 
 def signed(value: Fraction | None) -> str:
     """A change."""
-    return UNDEFINED if value is None else f"{float(value):+.4g}"
+    return fixed(None if value is None else float(value), "+.4g")
 
 
 def _one_line(words: str) -> str:

@@ -45,33 +45,14 @@ Model: TypeAlias = figures.ModelSeries[ModelResults]
 """One of the models that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedEvidenceModels:
-    """The models of the figures, and what a caption says of all of them."""
-
-    results: EvidenceResults
-    models: tuple[Model, ...]
-
-    @property
-    def rest(self) -> str:
-        """The end of a caption; empty where no model is left out."""
-        return figures.left_out_note(len(self.models), len(self.results.models))
-
-    @property
-    def drawn(self) -> str:
-        """How intervals were made, for a caption."""
-        settings = self.results.settings
-        return (
-            f"{100 * settings.level:g}% percentile bootstrap by post "
-            f"({self.results.draws.posts:,} posts, B {settings.boot_b:,})"
-        )
+PlottedEvidenceModels: TypeAlias = figures.PlottedModels[EvidenceResults, ModelResults]
 
 
 def shown(results: EvidenceResults) -> PlottedEvidenceModels:
     """The models that figures have room for."""
-    return PlottedEvidenceModels(
-        results=results, models=figures.first_models(results.models)
-    )
+    settings, posts = results.settings, f"{results.draws.posts:,} posts"
+    drawn = figures.bootstrap_note(settings.level, "post", posts, settings.boot_b)
+    return figures.plotted_models(results, results.models, drawn=drawn)
 
 
 def numbers(column: Floats) -> Numbers:

@@ -56,10 +56,10 @@ from runner.messages import AnyReply, ParseFailure
 from runner.scorecard import (
     Artifact,
     Comparable,
-    Detail,
     ItemValues,
     Labels,
     Scorecard,
+    StreamedDetails,
     Verdict,
 )
 
@@ -346,18 +346,6 @@ def _noted(noted: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {n}" for name, n in noted.items())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """Everything with a line of its own, made while it is written."""
-
-    files: PerQueryFiles
-    verdicts: Iterable[Verdict]
-
-    def __iter__(self) -> Iterator[Detail]:
-        yield from self.verdicts
-        yield from self.files
-
-
 def score_run(dataset: EvidenceDataset, answers: Answers) -> Scorecard:
     """Scores the answers of a run, with a verdict for each task."""
     sheet = sheet_of(dataset, answers)
@@ -411,7 +399,7 @@ def score(
             *long_files.artifacts(),
         ),
         figures=EvidenceFigures(results),
-        details=_Details(files=long_files, verdicts=verdicts),
+        details=StreamedDetails(files=(long_files,), verdicts=verdicts),
         not_available=_not_available(results),
         settings=settings.model_dump(mode="json", exclude=set(INPUTS)),
         missing=sheet.missing,

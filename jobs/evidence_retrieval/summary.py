@@ -9,12 +9,11 @@ from jobs.evidence_retrieval.metrics.results import EvidenceResults, ModelResult
 from jobs.evidence_retrieval.queries import SCORED, SKIPPED, UNJUDGED, UNSCORED
 from jobs.inputs.sampling import sample_sentences
 from jobs.metrics.selective import STATES
-from jobs.text import plural
+from jobs.text import NONE, ends, fixed, metric_target, plural
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
 LINE_CHARS = 240
-UNDEFINED, NOTHING = "n/a", "-"
 
 ROWS: Mapping[str, str] = {
     "auroc": "AUROC",
@@ -119,7 +118,7 @@ def _lined_up(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     columns, which are found by their beginnings in each row.
     """
     columns = [
-        [cell or NOTHING for cell in column]
+        [cell or NONE for cell in column]
         for column in zip(*rows, strict=True)
         if any(column[1:])
     ]
@@ -135,18 +134,14 @@ def _row(label: str, metric: Metric) -> list[str]:
     is_folds = metric.mean is not None
     return [
         label,
-        _fixed(metric.value),
-        f"{_fixed(metric.mean)} +- {_fixed(metric.std)}" if is_folds else "",
-        ""
-        if metric.lo is None or metric.hi is None
-        else f"[{_fixed(metric.lo)}, {_fixed(metric.hi)}]",
+        fixed(metric.value, ".4f"),
+        f"{fixed(metric.mean, '.4f')} +- {fixed(metric.std, '.4f')}"
+        if is_folds
+        else "",
+        ends(metric.lo, metric.hi, ".4f"),
         f"{subset} {n:,}",
-        f"{metric.target} {metric.verdict or UNDEFINED}" if metric.target else "",
+        metric_target(metric),
     ]
-
-
-def _fixed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.4f}"
 
 
 def _gaps(results: EvidenceResults) -> Iterator[str]:
@@ -166,19 +161,17 @@ def _gaps(results: EvidenceResults) -> Iterator[str]:
 
 
 def _gap(gap: PairedDifference) -> list[str]:
-    ends = gap.interval
+    between = gap.interval
     dropped = gap.left_only + gap.right_only
     return [
         gap.left,
         gap.right,
         gap.metric,
-        UNDEFINED if gap.value is None else f"{gap.value:+.4f}",
-        ""
-        if ends is None or ends.lo is None or ends.hi is None
-        else f"[{ends.lo:.4f}, {ends.hi:.4f}]",
+        fixed(gap.value, "+.4f"),
+        "" if between is None else ends(between.lo, between.hi, ".4f"),
         f"{gap.n:,} ({dropped:,} dropped)" if dropped else f"{gap.n:,}",
-        UNDEFINED if gap.p is None else f"{gap.p:.2g}",
-        UNDEFINED if gap.p_holm is None else f"{gap.p_holm:.2g}",
+        fixed(gap.p, ".2g"),
+        fixed(gap.p_holm, ".2g"),
         gap.verdict,
     ]
 

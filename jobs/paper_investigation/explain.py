@@ -26,7 +26,7 @@ from jobs.paper_investigation.prompts import paper_of, question_text
 from jobs.paper_investigation.records import QuestionItem, record_of
 from jobs.paper_investigation.settings import InvestigationSettings, Rules
 from jobs.paper_investigation.variants import ground
-from jobs.text import quoted_lines
+from jobs.text import fixed, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
@@ -158,9 +158,9 @@ def list_lines(paper: GradedPaper, dataset: InvestigationDataset) -> Iterator[st
     )
     yield f"  besides    {', '.join(named) or 'nothing'}"
     yield (
-        f"  recall {_number(paper.recall)}  precision {_number(paper.precision)}  "
-        f"F1 {_number(paper.f1)}  question accuracy "
-        f"{_number(paper.question_accuracy)}  paper score {_number(paper.score)}"
+        f"  recall {fixed(paper.recall)}  precision {fixed(paper.precision)}  "
+        f"F1 {fixed(paper.f1)}  question accuracy "
+        f"{fixed(paper.question_accuracy)}  paper score {fixed(paper.score)}"
         f"{f'  skipped: {paper.skip}' if paper.skip else ''}"
     )
 
@@ -189,10 +189,6 @@ def _grounded(
     if pmcid not in dataset.papers:
         return {}
     return ground(dataset.papers.text(pmcid), names)
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"
 
 
 BOTH: tuple[Rules, ...] = ("robust", "clinpgx-qa")

@@ -29,20 +29,9 @@ from jobs.paper_investigation.records import QuestionItem
 from jobs.paper_investigation.run_tally import question_facts
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings, Pipeline
 from jobs.paper_investigation.variant_counts import ExtractionCounts, VariantHits
+from jobs.text import UNDEFINED, fixed
 from runner.scorecard import Metric
 from store.printable import printable
-
-UNDEFINED = "n/a"
-
-
-def fixed(value: float | None, undefined: str = UNDEFINED) -> str:
-    """A share or mean with three decimals."""
-    return undefined if value is None else f"{value:.3f}"
-
-
-def interval(lo: float | None, hi: float | None) -> str:
-    """An interval in brackets; "" where it is undefined."""
-    return "" if lo is None or hi is None else f"[{lo:.2f}, {hi:.2f}]"
 
 
 def percent(k: int, n: int) -> str:
@@ -101,12 +90,12 @@ def _own(
         metrics,
         "avg_question_acc",
         f"across recalled variants only; {with_questions} papers",
-        "n/a",
+        UNDEFINED,
     )
     yield from _as_zero(metrics)
     yield ""
     yield from _pipelines([(p, tally.breakdown.pipelines[p]) for p in PIPELINES])
-    yield from _table_end(tally.breakdown.pipelines[TOTAL], "n/a")
+    yield from _table_end(tally.breakdown.pipelines[TOTAL], UNDEFINED)
     ascending = sorted(papers.scored, key=lambda p: (_score(papers, p), p))
     descending = sorted(papers.scored, key=lambda p: (-_score(papers, p), p))
     n = settings.n_examples
@@ -171,7 +160,7 @@ def _averages(
         ("Avg Question Acc:", accuracy, f"  ({remark})"),
         ("Avg Paper Score:", "avg_paper_score", "  (recall x question_acc)"),
     ):
-        yield f"  {label:<21} {fixed(metrics[path].value, undefined)}{words}"
+        yield f"  {label:<21} {fixed(metrics[path].value, undefined=undefined)}{words}"
 
 
 def _as_zero(metrics: Mapping[str, Metric]) -> Iterator[str]:
@@ -202,7 +191,7 @@ def _pipelines(groups: list[tuple[str, QuestionGroup]]) -> Iterator[str]:
     yield f"  {'Pipeline':<20} {'Questions':>10} {'Correct':>10} {'Accuracy':>10}"
     yield _DASHES
     for name, group in groups:
-        yield _score_row(name, group, "n/a")
+        yield _score_row(name, group, UNDEFINED)
 
 
 def _table_end(total: QuestionGroup, undefined: str) -> Iterator[str]:
@@ -212,7 +201,7 @@ def _table_end(total: QuestionGroup, undefined: str) -> Iterator[str]:
 
 
 def _score_row(name: str, group: QuestionGroup, undefined: str) -> str:
-    accuracy = fixed(ratio(group.right, group.answered), undefined)
+    accuracy = fixed(ratio(group.right, group.answered), undefined=undefined)
     return f"  {name:<20} {group.answered:>10} {group.right:>10} {accuracy:>9}"
 
 
@@ -258,7 +247,7 @@ def variants_text(
     """The text of `{slug}_variant_summary.txt`; see `investigation_text`."""
     is_recorded = settings.profile == "clinpgx-qa"
     value = metrics["avg_variant_recall"].value
-    recall = fixed(value, "0.000" if is_recorded else "n/a")
+    recall = fixed(value, undefined="0.000" if is_recorded else UNDEFINED)
     lines = [
         "",
         DOUBLE,
@@ -292,12 +281,13 @@ def _recorded_table(extraction: ExtractionCounts) -> Iterator[str]:
             yield line
         fn = hits.fn + hits.fn_unparsed_raw
         if hits.tp + fn or name == MICRO:
-            recall = fixed(ratio(hits.tp, hits.tp + fn), "0.000")
+            recall = fixed(ratio(hits.tp, hits.tp + fn), undefined="0.000")
             yield f"  {name:<15} {hits.tp:>6} {fn:>6} {recall:>9}"
 
 
 def _recorded_macro(metrics: Mapping[str, Metric]) -> Iterator[str]:
-    yield f"  Macro-avg Recall: {fixed(metrics['avg_variant_recall'].value, '0.000')}"
+    recall = fixed(metrics["avg_variant_recall"].value, undefined="0.000")
+    yield f"  Macro-avg Recall: {recall}"
 
 
 def _class_table(extraction: ExtractionCounts) -> Iterator[str]:

@@ -10,13 +10,14 @@ from typing import TypeAlias
 from jobs.comparison.models import test_words
 from jobs.inputs.sampling import sample_sentences
 from jobs.paper_investigation.model_pairs import PaperModelPair
-from jobs.paper_investigation.model_summary import fixed, interval, reasons
+from jobs.paper_investigation.model_summary import reasons
 from jobs.paper_investigation.paper_scores import SCORE
 from jobs.paper_investigation.question_counts import TOTAL
 from jobs.paper_investigation.records import Mode
 from jobs.paper_investigation.run_tally import RunTally
 from jobs.paper_investigation.settings import PIPELINES, InvestigationSettings
 from jobs.paper_investigation.variant_counts import Grounding
+from jobs.text import ends, fixed
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
@@ -117,7 +118,7 @@ def _averaged(path: str, *, of: bool = False) -> Callable[[ByPath], str]:
     def cell(metrics: ByPath) -> str:
         metric = metrics[path]
         n = f"({metric.n_defined})" if of else ""
-        parts = (fixed(metric.value), interval(metric.lo, metric.hi), n)
+        parts = (fixed(metric.value), ends(metric.lo, metric.hi, ".2f"), n)
         return " ".join(filter(None, parts))
 
     return cell
@@ -203,11 +204,11 @@ def _table(columns: Sequence[Column], models: Mapping[str, ByPath]) -> Iterator[
 def _pair(pair: PaperModelPair) -> str:
     found = pair.averages[SCORE.path]
     gap = found.gap
-    value = "n/a" if gap.value is None else f"{gap.value:+.3f}"
+    value = fixed(gap.value, "+.3f")
     dropped = pair.only_left + pair.only_right
     return (
         f"{pair.left} - {pair.right}   score {value} "
-        f"{interval(gap.interval.lo, gap.interval.hi)}   {pair.papers} papers"
+        f"{ends(gap.interval.lo, gap.interval.hi, '.2f')}   {pair.papers} papers"
         f"{f' ({dropped} dropped)' if dropped else ''}, {test_words(found)}"
     )
 

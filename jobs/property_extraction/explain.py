@@ -18,11 +18,13 @@ from jobs.property_extraction.predictions import RunPredictions, run_predictions
 from jobs.property_extraction.results import PropertyResults, measure_run
 from jobs.property_extraction.row_outcomes import COUNTED, RowOutcome, RowOutcomes
 from jobs.text import (
+    NAME_CHARS,
     WIDTH,
     TextColumn,
     clip,
     cut,
     hanging_lines,
+    nearest_hint,
     number,
     one_line,
     plural,
@@ -31,9 +33,6 @@ from jobs.text import (
 )
 from runner.errors import UsageError
 from runner.job import Answers
-
-SHOWN = 60
-"""Characters of an unknown item that its error repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +79,8 @@ def _read(
 
 def _unknown(item: str, papers: Iterable[str], names: Iterable[str]) -> str:
     near = difflib.get_close_matches(item, sorted({*papers, *names}))
-    hint = "name a paper, and a property after it."
-    if near:
-        found = ", ".join(repr(clip(name, SHOWN)) for name in near)
-        hint = f"the nearest {'are' if near[1:] else 'is'} {found}."
-    return f"There is no paper and no property {clip(item, SHOWN)!r}; {hint}"
+    hint = nearest_hint(near, "name a paper, and a property after it.", repr)
+    return f"There is no paper and no property {clip(item, NAME_CHARS)!r}; {hint}"
 
 
 ROWS = 40

@@ -24,34 +24,18 @@ PlottedModel: TypeAlias = figures.ModelSeries[ScoredModel]
 """One of the models that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedResults:
-    """The models of the figures, and what a caption says of all of them."""
-
-    results: PropertyResults
-    models: tuple[PlottedModel, ...]
-
-    @property
-    def rest(self) -> str:
-        """The end of a caption: what is lacking, and which models are left out."""
-        lacking = ExcludedRows.of(self.results).note
-        return lacking + figures.left_out_note(
-            len(self.models), len(self.results.columns)
-        )
-
-    @property
-    def drawn(self) -> str:
-        """How intervals were made, for a caption."""
-        settings, m = self.results.dataset.settings, len(self.results.papers)
-        return (
-            f"{100 * settings.level:g}% percentile bootstrap by paper "
-            f"({plural(m, 'paper')}, B {settings.boot_b:,})"
-        )
+PlottedResults: TypeAlias = figures.PlottedModels[PropertyResults, ScoredModel]
 
 
 def plotted_results(results: PropertyResults) -> PlottedResults:
     """The models that figures have room for."""
-    return PlottedResults(results=results, models=figures.first_models(results.columns))
+    settings, papers = results.dataset.settings, plural(len(results.papers), "paper")
+    return figures.plotted_models(
+        results,
+        results.columns,
+        drawn=figures.bootstrap_note(settings.level, "paper", papers, settings.boot_b),
+        lacking=ExcludedRows.of(results).note,
+    )
 
 
 QUOTES = {

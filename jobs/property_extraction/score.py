@@ -7,7 +7,7 @@ none is held. A paper is right where nothing of it is missed and nothing is made
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -46,7 +46,7 @@ from jobs.property_extraction.tasks import paper_of
 from jobs.text import plural
 from runner.job import Answer, Answers, Task
 from runner.messages import ParseFailure, Reply
-from runner.scorecard import Comparable, Detail, ItemValues, Scorecard, Verdict
+from runner.scorecard import Comparable, ItemValues, Scorecard, StreamedDetails, Verdict
 
 _PaperCounts: TypeAlias = tuple[int, int, int]
 """TP, FP and FN."""
@@ -221,18 +221,6 @@ def trivial_baselines(results: PropertyResults) -> Iterator[TrivialBaseline]:
 HEADLINE = "f1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """Everything with a line of its own, made while it is written."""
-
-    files: PropertyRowTables
-    verdicts: Iterable[Verdict]
-
-    def __iter__(self) -> Iterator[Detail]:
-        yield from self.verdicts
-        yield from self.files
-
-
 def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     sheet = run_predictions(dataset, answers)
@@ -262,8 +250,8 @@ def score(dataset: PropertyDataset, answers: Answers) -> Scorecard:
             *draft_maps(results, folders),
         ),
         figures=PropertyFigures(results),
-        details=_Details(
-            files=files, verdicts=PaperVerdicts(results=results, answers=answers)
+        details=StreamedDetails(
+            files=(files,), verdicts=PaperVerdicts(results=results, answers=answers)
         ),
         not_available=tuple(_not_available(results)),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

@@ -16,20 +16,22 @@ from jobs.property_extraction.row_metrics import NUMBERS, UNITS
 from jobs.property_extraction.row_outcomes import RowOutcome
 from jobs.property_extraction.settings import INPUTS
 from jobs.text import (
+    UNDEFINED,
     WIDTH,
     TextColumn,
+    fixed,
     hanging_lines,
     number,
     one_line,
     plural,
     shortened,
     text_table,
+    with_ends,
 )
 from runner.scorecard import LIMITS, Artifact, Finding, Metric
 from store.printable import printable
 
 LINE_CHARS = 240
-UNDEFINED = "n/a"
 
 QUOTES = {
     "fabricated": "fabricated_quote_rate",
@@ -86,7 +88,7 @@ def _model(results: PropertyResults, column: ScoredModel) -> Iterator[str]:
     share = known["encompassment"].value
     yield (
         f"  misses {n('misses')}, name found in {n('name_matches')} "
-        f"({UNDEFINED if share is None else f'{share:.1f}%'})"
+        f"({fixed(share, '.1f')}{'' if share is None else '%'})"
     )
     yield from _aliases(column)
 
@@ -132,7 +134,7 @@ def _truth(column: ScoredModel) -> int:
 
 def _rates(known: Mapping[str, Metric], prefix: str) -> str:
     return "  ".join(
-        f"{name} {_with_ends(known[prefix + word])}" for name, word in RATES.items()
+        f"{name} {with_ends(known[prefix + word])}" for name, word in RATES.items()
     )
 
 
@@ -145,16 +147,6 @@ def _statuses(known: Mapping[str, Metric], prefix: str, statuses: Sequence[str])
         )
         or "none"
     )
-
-
-def _with_ends(metric: Metric) -> str:
-    if metric.lo is None or metric.hi is None:
-        return _shown(metric.value)
-    return f"{_shown(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
-
-
-def _shown(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3f}"
 
 
 def _percent(metric: Metric) -> str:

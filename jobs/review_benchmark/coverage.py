@@ -42,7 +42,7 @@ from jobs.review_benchmark.matching import (
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
 from jobs.review_benchmark.truth_files import read_truth
-from jobs.text import TextColumn, one_line, plural, text_table
+from jobs.text import NONE, TextColumn, fixed, one_line, plural, text_table
 from runner.errors import DatasetError, UsageError
 from runner.scorecard import Finding
 
@@ -249,7 +249,9 @@ def _lines(found: CoverageReport) -> Iterator[str]:
             ),
             TextColumn(title="truth", cells=[f"{n.truth:,}" for _, n in rows]),
             TextColumn(title="found", cells=[f"{n.found:,}" for _, n in rows]),
-            TextColumn(title="share", cells=[_percent(n.share) for _, n in rows]),
+            TextColumn(
+                title="share", cells=[fixed(n.share, ".1%", NONE) for _, n in rows]
+            ),
             TextColumn(title="by pmid", cells=[f"{n.pmid:,}" for _, n in rows]),
             TextColumn(title="doi", cells=[f"{n.doi:,}" for _, n in rows]),
             TextColumn(title="title", cells=[f"{n.title:,}" for _, n in rows]),
@@ -265,10 +267,6 @@ def _lines(found: CoverageReport) -> Iterator[str]:
         yield f"  and {len(absent) - SHOWN:,} more (--out FILE.csv lists all)"
     for finding in found.findings:
         yield f"{finding.severity}: {finding.where}: {finding.message}"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
 
 
 LONGEST = 1 << 31

@@ -30,13 +30,20 @@ from jobs.review_benchmark.matching import match_papers
 from jobs.review_benchmark.predictions import collect_predictions
 from jobs.review_benchmark.rebuilt_reviews import CandidatePaper
 from jobs.review_benchmark.results import measure_agents
-from jobs.text import NONE, WIDTH, clip, cut, hanging_lines, one_line, quoted_lines
+from jobs.text import (
+    NAME_CHARS,
+    NONE,
+    WIDTH,
+    clip,
+    cut,
+    hanging_lines,
+    nearest_hint,
+    one_line,
+    quoted_lines,
+)
 from runner.errors import UsageError
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-
-SHOWN = 60
-"""Characters of an unknown item that its error repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +85,8 @@ def _selection(item: str, reviews: Sequence[Review]) -> SelectedPaper:
 def _unknown(item: str, reviews: Sequence[Review]) -> str:
     ids = [review.id for review in reviews]
     near = difflib.get_close_matches(item.partition(":")[0], ids)
-    hint = "name a review by its id, or a paper as REVIEW:PAPER."
-    if near:
-        names = ", ".join(clip(name, SHOWN) for name in near)
-        hint = f"the nearest {'are' if near[1:] else 'is'} {names}."
-    return f"There is no review {clip(item, SHOWN)!r}; {hint}"
+    hint = nearest_hint(near, "name a review by its id, or a paper as REVIEW:PAPER.")
+    return f"There is no review {clip(item, NAME_CHARS)!r}; {hint}"
 
 
 def paper_lines(told: ExplainedReview, document: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ from jobs.text import (
     TextColumn,
     clip,
     cut,
+    fixed,
     hanging_lines,
     joined_words,
     number,
@@ -280,7 +281,7 @@ def _lost(lost: Sequence[PaperMatch]) -> Iterator[str]:
 def _outcome(told: ExplainedReview) -> Iterator[str]:
     found, settings = told.benchmark, told.dataset.settings
     word = "PASSED" if found.passes(settings.target_recall) else "FAILED"
-    precision = "n/a" if found.precision is None else f"{found.precision:.1%}"
+    precision = fixed(found.precision, ".1%")
     yield (
         f"outcome    {word}: recall {found.recall:.1%} (target "
         f"{percent(settings.target_recall)}), precision {precision}"

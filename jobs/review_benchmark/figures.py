@@ -36,26 +36,13 @@ Model: TypeAlias = figures.ModelSeries[AgentResults]
 """One of the models that are shown; it has done at least one review."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedAgents:
-    """The models of the figures, and what a caption says of all of them."""
-
-    results: BenchmarkResults
-    models: tuple[Model, ...]
-    of: int  #: models that could be shown
-
-    @property
-    def rest(self) -> str:
-        """The end of a caption; empty where no model is left out."""
-        return figures.left_out_note(len(self.models), self.of)
+PlottedAgents: TypeAlias = figures.PlottedModels[BenchmarkResults, AgentResults]
 
 
 def plotted_agents(results: BenchmarkResults) -> PlottedAgents:
     """The models that figures have room for."""
     there = {name: own for name, own in results.columns.items() if own.rebuilt}
-    return PlottedAgents(
-        results=results, models=figures.first_models(there), of=len(there)
-    )
+    return figures.plotted_models(results, there)
 
 
 Point = TypeVar("Point")

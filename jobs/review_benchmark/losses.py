@@ -23,6 +23,7 @@ from jobs.review_benchmark.rebuilt_reviews import (
     RebuiltReview,
 )
 from jobs.review_benchmark.settings import ReviewBenchmarkSettings
+from jobs.text import fixed
 
 LostAt: TypeAlias = Literal[
     "not_in_database",
@@ -259,7 +260,7 @@ def _below_threshold(case: _PaperCase) -> str:
     step = passing_step(case.steps)
     if step is None:
         return f"{said}; no threshold would pass the review"
-    precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
+    precision = fixed(step.precision, ".1%")
     return (
         f"{said}; the review passes from {step.threshold:g} down, with a precision of "
         f"{precision}"
@@ -275,7 +276,7 @@ def _excluded(case: _PaperCase) -> str:
     step = passing_step(case.steps)
     if step is None:
         return f"{said}; no threshold on its scores would pass the review"
-    precision = "n/a" if step.precision is None else f"{step.precision:.1%}"
+    precision = fixed(step.precision, ".1%")
     return (
         f"{said}; included from {step.threshold:g} up, the review would pass, with a "
         f"precision of {precision}"

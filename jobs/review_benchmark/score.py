@@ -10,7 +10,7 @@ A scoring knows of no other run: `siftlog history` compares recall over runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -45,7 +45,14 @@ from jobs.review_benchmark.verdicts import ConclusionVerdicts, verdict_metrics
 from jobs.review_benchmark.verdicts import judge_conclusions as compared
 from runner.job import Answer, Answers
 from runner.messages import ParseFailure
-from runner.scorecard import Artifact, Cell, Detail, HistoryEntry, Scorecard, Verdict
+from runner.scorecard import (
+    Artifact,
+    Cell,
+    HistoryEntry,
+    Scorecard,
+    StreamedDetails,
+    Verdict,
+)
 from runner.table_files import csv_lines
 from store.results import ItemPart, ItemParts, ItemScore, Milestone
 
@@ -261,20 +268,6 @@ def _rows(own: Milestone) -> Iterator[tuple[Cell, ...]]:
 HEADLINE = "macro.recall"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """Everything with a line of its own, made while it is written."""
-
-    files: PaperTables
-    conclusions: VerdictFiles
-    verdicts: Iterable[Verdict]
-
-    def __iter__(self) -> Iterator[Detail]:
-        yield from self.verdicts
-        yield from self.files
-        yield from self.conclusions
-
-
 def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     sheet = collect_predictions(dataset, answers)
@@ -314,9 +307,8 @@ def score(dataset: ReviewDataset, answers: Answers) -> Scorecard:
             history_csv(remembered.milestone),
         ),
         figures=BenchmarkFigures(results, concluded),
-        details=_Details(
-            files=files,
-            conclusions=conclusions,
+        details=StreamedDetails(
+            files=(files, conclusions),
             verdicts=TaskVerdicts(results=results, answers=answers),
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS}),

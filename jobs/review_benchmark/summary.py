@@ -25,6 +25,8 @@ from jobs.text import (
     TextColumn,
     cut,
     display_width,
+    ends,
+    fixed,
     hanging_lines,
     number,
     one_line,
@@ -32,8 +34,9 @@ from jobs.text import (
     plural,
     shortened,
     text_table,
+    with_ends,
 )
-from runner.scorecard import Finding, Metric
+from runner.scorecard import Finding
 from store.printable import printable
 
 MOST_PAIRS = 10
@@ -197,8 +200,6 @@ MOST_REVIEWS = 60
 MODEL_WIDTH = 32
 """Cells of a model's name in a line of numbers; elsewhere it stands whole."""
 
-UNDEFINED = "n/a"
-
 
 def run_text(
     results: BenchmarkResults,
@@ -250,7 +251,7 @@ def _review(
     yield f"Papers Not Found: {found.not_found}"
     yield f"Papers Found but Excluded: {found.found_but_excluded}"
     yield f"Recall: {found.recall:.1%} (target: {percent(settings.target_recall)})"
-    yield f"Precision: {_percent(found.precision)}"
+    yield f"Precision: {fixed(found.precision, '.1%')}"
     reasons = list(failure_reasons(found, settings))
     if reasons:
         yield "Failure Reasons:"
@@ -291,12 +292,12 @@ def _table(results: BenchmarkResults) -> Iterator[str]:
             [
                 _name(model),
                 f"{known['passed'].value}/{known['passed'].n}",
-                _with_ends(known["macro.recall"]),
-                _short(known["micro.recall"].value),
-                _short(known["macro.precision"].value),
-                _short(known["macro.ceiling"].value),
-                _short(known["macro.retrieval_recall"].value),
-                _short(known["macro.screening_recall"].value),
+                with_ends(known["macro.recall"], of_ends=".3f"),
+                fixed(known["micro.recall"].value),
+                fixed(known["macro.precision"].value),
+                fixed(known["macro.ceiling"].value),
+                fixed(known["macro.retrieval_recall"].value),
+                fixed(known["macro.screening_recall"].value),
             ]
         )
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
@@ -324,15 +325,11 @@ def _lost(results: BenchmarkResults) -> Iterator[str]:
 def _pairs(pairs: Sequence[AgentPair]) -> Iterator[str]:
     for own in pairs[:MOST_PAIRS]:
         found = own.metrics["macro.recall"]
-        value, ends = found.gap.value, found.gap.interval
-        recall = UNDEFINED if value is None else f"{value:+.3f}"
-        shown = (
-            ""
-            if ends.lo is None or ends.hi is None
-            else f" [{ends.lo:+.3f}, {ends.hi:+.3f}]"
-        )
+        between = found.gap.interval
+        shown = ends(between.lo, between.hi, "+.3f")
+        recall = f"recall {fixed(found.gap.value, '+.3f')} {shown}".rstrip()
         yield (
-            f"{_name(own.left)} minus {_name(own.right)}  recall {recall}{shown}  "
+            f"{_name(own.left)} minus {_name(own.right)}  {recall}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
             f"{plural(own.reviews, 'review')} ({own.dropped} dropped)  "
             f"{test_words(found)}"
@@ -351,17 +348,3 @@ def _finding(finding: Finding) -> str:
     example = f", such as {finding.example}" if finding.example else ""
     found = f" ({finding.n:,}{example})" if finding.n > 1 or example else ""
     return f"{finding.where}: {finding.message}{found}"
-
-
-def _with_ends(metric: Metric) -> str:
-    if metric.lo is None or metric.hi is None:
-        return _short(metric.value)
-    return f"{_short(metric.value)} [{metric.lo:.3f}, {metric.hi:.3f}]"
-
-
-def _short(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:.1%}"

@@ -29,12 +29,9 @@ from jobs.screening.inputs import ScreeningDataset
 from jobs.screening.predictions import collect_predictions
 from jobs.screening.prompts import CriteriaSource, ReviewDescription, describe_review
 from jobs.screening.ranking import RankedReview, rank_reviews
-from jobs.text import clip, one_line, quoted_lines
+from jobs.text import NAME_CHARS, clip, nearest_hint, one_line, quoted_lines
 from runner.errors import UsageError
 from runner.job import Answer, Answers, Task
-
-SHOWN = 60
-"""Characters of an unknown item that its error repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +73,10 @@ def _select_record(found: ScreenedRecords, at: int) -> SelectedRecord:
 
 
 def _unknown(item: str, found: ScreenedRecords) -> str:
-    near = [clip(name, SHOWN) for name in _near(item, found)]
-    hint = "name a review by its id, or a record as review:paper."
-    if near:
-        hint = f"the nearest {'are' if near[1:] else 'is'} {', '.join(near)}."
-    return f"There is no review and no record {clip(item, SHOWN)!r}; {hint}"
+    hint = nearest_hint(
+        _near(item, found), "name a review by its id, or a record as review:paper."
+    )
+    return f"There is no review and no record {clip(item, NAME_CHARS)!r}; {hint}"
 
 
 def _near(item: str, found: ScreenedRecords) -> Iterator[str]:

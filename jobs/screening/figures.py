@@ -46,34 +46,17 @@ Model: TypeAlias = figures.ModelSeries[ScreeningModelResults]
 """One of the models that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedScreening:
-    """The models of the figures, and what a caption says of all of them."""
-
-    results: ScreeningResults
-    models: tuple[Model, ...]
-
-    @property
-    def rest(self) -> str:
-        """The end of a caption; empty where no model is left out."""
-        return figures.left_out_note(len(self.models), len(self.results.columns))
-
-    @property
-    def drawn(self) -> str:
-        """How intervals were made, for a caption."""
-        settings = self.results.dataset.settings
-        reviews = len(self.results.sheet.records.reviews)
-        return (
-            f"{100 * settings.level:g}% percentile bootstrap by review "
-            f"({plural(reviews, 'review')}, B {settings.boot_b:,})"
-        )
+PlottedScreening: TypeAlias = figures.PlottedModels[
+    ScreeningResults, ScreeningModelResults
+]
 
 
 def plotted_models(results: ScreeningResults) -> PlottedScreening:
     """The models that figures have room for."""
-    return PlottedScreening(
-        results=results, models=figures.first_models(results.columns)
-    )
+    settings = results.dataset.settings
+    reviews = plural(len(results.sheet.records.reviews), "review")
+    drawn = figures.bootstrap_note(settings.level, "review", reviews, settings.boot_b)
+    return figures.plotted_models(results, results.columns, drawn=drawn)
 
 
 def interval_ends(metrics: Sequence[Metric]) -> dict[str, tuple[float | None, ...]]:

@@ -21,7 +21,7 @@ from jobs.screening.inputs import MANIFEST
 from jobs.screening.set_files import BuiltSet, build
 from jobs.screening.settings import INPUTS, ScreeningSettings
 from jobs.screening.topic_drift import macro_drift
-from jobs.text import plural
+from jobs.text import fixed, plural
 from runner.fingerprint import input_hashes
 from runner.job import InputFile, Prepared
 
@@ -167,7 +167,7 @@ def _share(value: float | None) -> str:
 
 def _figure(value: float | None) -> str:
     """At most three decimals; n/a where undefined."""
-    return "n/a" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+    return fixed(value).rstrip("0").rstrip(".")
 
 
 SAMPLER = 1

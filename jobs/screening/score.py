@@ -7,7 +7,7 @@ threshold or replicate changes it. Unclear is neither right nor wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -43,11 +43,11 @@ from runner.job import Answer, Answers
 from runner.messages import ParseFailure
 from runner.scorecard import (
     Comparable,
-    Detail,
     Finding,
     ItemValues,
     Labels,
     Scorecard,
+    StreamedDetails,
     Verdict,
 )
 
@@ -205,18 +205,6 @@ def _of_reviews(
 HEADLINE = "all.micro.sensitivity"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """Everything with a line of its own, made while it is written."""
-
-    files: RecordTables
-    verdicts: Iterable[Verdict]
-
-    def __iter__(self) -> Iterator[Detail]:
-        yield from self.verdicts
-        yield from self.files
-
-
 def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
     """All metrics, tables and artifacts of a run; pure."""
     found = screened_records(dataset, answers)
@@ -242,8 +230,8 @@ def score(dataset: ScreeningDataset, answers: Answers) -> Scorecard:
         tables=tuple(map(MEASURES.titled, (*short_tables(results), *files.tables()))),
         findings=findings,
         figures=ScreeningFigures(results),
-        details=_Details(
-            files=files, verdicts=ScreeningVerdicts(found=found, answers=answers)
+        details=StreamedDetails(
+            files=(files,), verdicts=ScreeningVerdicts(found=found, answers=answers)
         ),
         settings=dataset.settings.model_dump(mode="json", exclude={*INPUTS, "records"}),
         not_available=tuple(_not_available(results)),

@@ -12,15 +12,13 @@ from jobs.screening.results import (
     ScreeningPair,
     ScreeningResults,
 )
-from jobs.text import one_line, plural, shortened
+from jobs.text import ends, fixed, one_line, plural, shortened, with_ends
 from runner.scorecard import Finding, Metric
 from store.printable import printable
 
 LINE_CHARS = 240
 NAME_CELLS = 30
 """Of a model's name."""
-
-UNDEFINED = "n/a"
 
 
 def run_text(results: ScreeningResults, findings: Sequence[Finding]) -> str:
@@ -91,11 +89,11 @@ def _table(results: ScreeningResults) -> Iterator[str]:
                     _name(model) if name == shown[0] else "",
                     name,
                     f"{known['micro.n'].value:,}",
-                    _short(known["micro.coverage"].value),
-                    _with_ends(known["micro.sensitivity"]),
-                    _short(known["micro.as_include.sensitivity"].value),
-                    _with_ends(known["micro.specificity"]),
-                    _short(known["micro.as_include.specificity"].value),
+                    fixed(known["micro.coverage"].value, "z.2f"),
+                    with_ends(known["micro.sensitivity"], "z.2f"),
+                    fixed(known["micro.as_include.sensitivity"].value, "z.2f"),
+                    with_ends(known["micro.specificity"], "z.2f"),
+                    fixed(known["micro.as_include.specificity"].value, "z.2f"),
                     _mean(known["macro.wss95"]),
                     _mean(known["macro.auroc"]),
                 ]
@@ -127,27 +125,22 @@ def _pairs(pairs: Sequence[ScreeningPair]) -> Iterator[str]:
         yield (
             f"{_name(own.left)} minus {_name(own.right)}  "
             f"{plural(own.n, 'record')} ({own.dropped:,} dropped)  "
-            f"kappa {_short(own.agreement.kappa)}"
+            f"kappa {fixed(own.agreement.kappa, 'z.2f')}"
         )
         for word, path in (("sens", SENSITIVITY), ("spec", SPECIFICITY)):
             found = own.metrics.get(path)
             if found is not None:
-                ends = found.gap.interval
-                shown = (
-                    ""
-                    if ends.lo is None or ends.hi is None
-                    else f" [{ends.lo:+.2f}, {ends.hi:+.2f}]"
-                )
-                yield (
-                    f"  {word} {_signed(found.gap.value)}{shown}  {test_words(found)}"
-                )
+                gap = found.gap
+                shown = ends(gap.interval.lo, gap.interval.hi, "+.2f")
+                value = f"{fixed(gap.value, '+z.3f')} {shown}".rstrip()
+                yield f"  {word} {value}  {test_words(found)}"
 
 
 def _implied(results: ScreeningResults) -> Iterator[str]:
     for model, column in results.columns.items():
         found = column.by_path().get("contamination.implied")
         if found is not None:
-            shown = found.note if found.value is None else _short(found.value)
+            shown = found.note if found.value is None else fixed(found.value, "z.2f")
             yield (
                 f"{_name(model)}: share of near misses implied to be eligible: {shown}"
             )
@@ -158,23 +151,9 @@ def _name(model: str) -> str:
     return shortened(one_line(model), NAME_CELLS)
 
 
-def _with_ends(metric: Metric) -> str:
-    if metric.lo is None or metric.hi is None:
-        return _short(metric.value)
-    return f"{_short(metric.value)} [{metric.lo:.2f}, {metric.hi:.2f}]"
-
-
 def _mean(metric: Metric) -> str:
     """A mean over reviews, and of how many where some have no value."""
-    shown = _short(metric.value)
+    shown = fixed(metric.value, "z.2f")
     if metric.n_defined == metric.n:
         return shown
     return f"{shown} ({metric.n_defined:,} of {metric.n:,})"
-
-
-def _short(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:z.2f}"
-
-
-def _signed(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{value:+z.3f}"

@@ -17,11 +17,11 @@ from __future__ import annotations
 import enum
 import math
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -173,9 +173,6 @@ class Tokenizer:
             else:
                 high = middle - 1
         return text[:low]
-
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,31 +354,3 @@ class Ledger:
         """Close the file."""
         if self._file is not None:
             self._file.close()
-
-
-def read_ledger(path: Path) -> list[LedgerLine]:
-    """What the ledger at *path* says at last of each call, in order of arrival."""
-    lines = {line.n: line for line in _lines(path, LedgerLine)}
-    return [lines[n] for n in sorted(lines)]
-
-
-def read_batch_ledger(path: Path) -> list[BatchLine]:
-    """What was done at the batch endpoints, as it was written down."""
-    return list(_lines(path, BatchLine))
-
-
-def read_bill(path: Path) -> Bill:
-    """What the ledger at *path* costs."""
-    return bill(read_ledger(path), read_batch_ledger(path))
-
-
-class _Kind(msgspec.Struct):
-    act: str | None = None
-
-
-def _lines(path: Path, form: type[_T]) -> Iterator[_T]:
-    kinds, decoder = msgspec.json.Decoder(_Kind), msgspec.json.Decoder(form)
-    with path.open("rb") as file:
-        for line in file:
-            if (kinds.decode(line).act is not None) is (form is BatchLine):
-                yield decoder.decode(line)

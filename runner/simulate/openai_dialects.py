@@ -59,17 +59,17 @@ MISTRAL_FIELDS: Final = frozenset(
 """Those of a chat (Mistral's API reference)."""
 
 
-def only_default(name: str, default: float = 1) -> ParameterRule:
+def only_default(name: str) -> ParameterRule:
     """OpenAI's reasoning models: any value but the default is unsupported."""
 
     def rule(asked: SimulatedRequest, _path: str) -> RefusedRequest | None:
         value = asked.fields.get(name)
-        if value is None or value == default:
+        if value is None or value == 1:
             return None
         return RefusedRequest(
             status=400,
             message=f"Unsupported value: '{name}' does not support {value} with this "
-            f"model. Only the default ({default}) value is supported.",
+            f"model. Only the default (1) value is supported.",
             param=name,
             code="unsupported_value",
         )

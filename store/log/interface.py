@@ -1,7 +1,7 @@
 """Declares the interface of an event log: what the engine may ask of it.
 
 Two implementations keep it: `store.log.sqlite.SqliteLog`, the real one, and
-`store.testing.MemoryLog`, for tests of everything above. One suite
+`tests.store.memory_log.MemoryLog`, for tests of everything above. One suite
 (`tests/contract/test_log.py`) runs against both.
 
 An acknowledged append is durable: it survives kill -9 and power loss. Events are
@@ -124,10 +124,6 @@ class Log(Protocol):
         self, stage: str, model: str, replicate: int, group: str
     ) -> bool:
         """Whether any task of a group is open; cheaper than to read all of it."""
-        ...
-
-    async def count_open(self, stage: str, model: str) -> int:
-        """Open tasks of a stage and model, running ones included."""
         ...
 
     async def in_flight(self) -> list[tuple[int, int]]:

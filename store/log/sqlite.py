@@ -371,10 +371,6 @@ class SqliteLog:
         """Whether any task of a group is open; cheaper than to read all of it."""
         return await self._read(tables.group_is_open, stage, model, replicate, group)
 
-    async def count_open(self, stage: str, model: str) -> int:
-        """Open tasks of a stage and model, running ones included."""
-        return await self._read(tables.count_open, stage, model)
-
     async def in_flight(self) -> list[tuple[int, int]]:
         """Attempts that were started and have no recorded outcome, ascending."""
         return await self._read(tables.in_flight)

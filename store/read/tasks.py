@@ -177,13 +177,6 @@ def tasks(
     return task_rows(conn, statement, (after, *query.parameters(), limit))
 
 
-def count_tasks(conn: sqlite3.Connection, query: Query) -> int:
-    """How many tasks a filter lets through; reads every one of them."""
-    statement = SQL["tasks_count"].format(query.condition())
-    (count,) = conn.execute(statement, query.parameters()).fetchone()
-    return int(count)
-
-
 def count_by_lane(conn: sqlite3.Connection, query: Query) -> dict[LaneKey, int]:
     """How many tasks a filter lets through, by stage and model."""
     statement = SQL["tasks_by_lane"].format(query.condition())

@@ -260,10 +260,6 @@ WHERE stage_id = (SELECT id FROM stage WHERE name = ?)
   AND model_id = (SELECT id FROM model WHERE name = ?)
   AND task > ? AND state IN (3, 4)
 ORDER BY task LIMIT ?;
--- name: count_open
-SELECT count(*) FROM task INDEXED BY task_open
-WHERE stage = (SELECT id FROM stage WHERE name = ?)
-  AND model = (SELECT id FROM model WHERE name = ?) AND state < 3;
 -- name: family
 SELECT * FROM tasks WHERE task = ?1
 UNION ALL
@@ -439,8 +435,6 @@ ORDER BY attempts DESC, task LIMIT ?;
 -- name: numbers_changed
 SELECT task FROM tasks WHERE updated_seq > ? AND {} ORDER BY updated_seq, task LIMIT ?;
 
--- name: tasks_count
-SELECT count(*) FROM tasks WHERE {};
 -- name: tasks_by_lane
 SELECT stage, model, count(*) FROM tasks WHERE {} GROUP BY stage, model
 ORDER BY stage, model;

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.limits.limiter import Limits
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from runner.simulate.options import RequestOutcome
 from tests.allowing import Minute, Rules, World
 from tests.bench.row import Row
 from tests.corpus import write_corpus
+from tests.ledgers import read_ledger
 from tests.processes import simulated, start
 
 RPS = 50

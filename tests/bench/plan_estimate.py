@@ -25,10 +25,10 @@ from runner.estimate.simulation import (
 )
 from runner.limits.limiter import Endpoint, Limits
 from runner.options import options_from
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from tests.bench.row import Row
 from tests.bench.verdict import most, shown
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from runner.simulate.billing import read_ledger
 from store.clock import SystemClock
 from tests.bench.row import Row
 from tests.corpus import write_corpus
+from tests.ledgers import read_ledger
 from tests.processes import SIFTLOG, simulated, status
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.testing import ToyJob
+from tests.runner.toy_jobs import ToyJob
 from tests.store.samples import RUN_STARTED
 
 

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from store.log.interface import Log
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock, MemoryLog
+from tests.store.memory_log import FakeClock, MemoryLog
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from runner.messages import (
 from runner.model_terms import ModelTerms
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from runner.testing import PanelJob
+from tests.runner.toy_jobs import PanelJob
 from tests.wire_forms import (
     DEEPSEEK,
     REASONING_ITEM,

@@ -10,7 +10,7 @@ from store.errors import IllegalMove, LogClosed
 from store.events import Entry, LimitObserved, RunFinished
 from store.log.interface import Log
 from store.task import TaskState
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, blob, completed, plan_first, reply, started
 
 pytestmark = pytest.mark.asyncio

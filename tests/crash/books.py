@@ -29,7 +29,6 @@ from runner.messages import (
     RerankRequest,
 )
 from runner.plan import task_of
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from store.clock import SystemClock
 from store.control import Command, send_command
@@ -46,6 +45,7 @@ from store.read.tasks import events, tasks
 from store.runs import RunFolder
 from store.tables import payload
 from store.task import TaskRow
+from tests.ledgers import read_ledger
 
 CLOCK = SystemClock()
 PAGE = 10_000

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from store.database import open_reader
 from store.errors import StoreError
 from store.read.status import status
 from store.runs import RunFolder
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start
 
 SCORECARD = Path("scores/1/scorecard.json")

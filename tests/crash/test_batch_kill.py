@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.billing import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct
 from store.database import open_reader
 from store.events import AttemptAnswered
 from store.read.tasks import events
 from store.runs import RunFolder
 from tests.gates import gated
+from tests.ledgers import read_batch_ledger
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from store.runs import RunFolder
 from tests.crash.books import Books
 from tests.crash.survey.job import SurveySettings
 from tests.crash.survey.job import job as survey
+from tests.ledgers import read_ledger
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated
 

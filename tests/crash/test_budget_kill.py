@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from runner.cli.console import BUDGET
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
 from tests.gates import Gate, gated
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status
 
 JOB = "paper-investigation"

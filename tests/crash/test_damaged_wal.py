@@ -25,7 +25,6 @@ import pytest
 from runner.cli.arguments import job_settings
 from runner.cli.main import exit_code
 from runner.registry import load_job
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from runner.workload import resolve
 from store.database import open_reader
@@ -40,6 +39,7 @@ from tests.corpus import write_corpus
 from tests.crash.books import Books
 from tests.crash.damage import Damage, damages
 from tests.gates import Gate, gated
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start
 
 JOB = "paper-investigation"

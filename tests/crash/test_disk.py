@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated
 
 JOB = "paper-investigation"

@@ -24,7 +24,6 @@ from jobs.screening.inputs import SAMPLE as SCREENED
 from jobs.screening.job import job as screening
 from runner.cli.arguments import job_settings
 from runner.job import Job
-from runner.simulate.billing import read_ledger
 from runner.workload import resolve
 from store.runs import RunFolder
 from tests.corpus import write_corpus
@@ -34,6 +33,7 @@ from tests.crash.panel.job import job as panel
 from tests.crash.survey.job import job as survey
 from tests.gates import Gate, gated
 from tests.jobs.review_benchmark.small_review import write_reviews
+from tests.ledgers import read_ledger
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from tests.corpus import write_corpus
+from tests.ledgers import read_ledger
 from tests.processes import SIFTLOG, siftlog, simulated, start, status, until_said
 
 JOB = "paper-investigation"

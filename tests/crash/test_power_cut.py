@@ -22,9 +22,9 @@ from store.database import SQL, open_reader
 from store.errors import StoreError
 from store.events import Entry, Event
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock
 from store.verify import verify
 from tests.crash.forgetful_disk import CUTS, ApswConnection, Cut, Disk, Image
+from tests.store.memory_log import FakeClock
 from tests.store.samples import (
     RUN_STARTED,
     blob,

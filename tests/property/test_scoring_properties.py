@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset
 
 VARIANTS = ("rs1", "RS1", "rs2", "CYP2C9*2", "cyp2c9 *2", "NAT2 slow acetylator")
 PAPERS = ("PMC1", "PMC2", "PMC3")

@@ -41,10 +41,10 @@ from runner.money.budget import Budget, BudgetStatistics
 from runner.money.prices import Price, scaled
 from runner.money.tokens import TokenBounds
 from runner.plan import Roles
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
 from store.task import pico
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 ROUNDS = 1_000 if os.environ.get("SIFTLOG_PROVE") else 100
 PROCESSES = 4

@@ -20,11 +20,11 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts
 from store.tables import UPCASTERS, last_seq, payload, task_events, upcast
-from store.testing import FakeClock
 from store.time_travel import LogPrefix, moment_of
 from store.verify import TABLES, verify
 from tests.replay.every_kind import ENTRIES, PART
 from tests.replay.write_golden import GOLDEN, OLD_FACTS, OLD_FAILED, OLD_STARTED
+from tests.store.memory_log import FakeClock
 
 LOGS = sorted(GOLDEN.glob("log-*.sql"))
 

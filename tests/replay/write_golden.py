@@ -19,8 +19,8 @@ from pathlib import Path
 from store.events import AttemptFailed, AttemptStarted, Entry
 from store.log.sqlite import SqliteLog
 from store.log.writer import PreparedEntry
-from store.testing import FakeClock
 from tests.replay.every_kind import ENTRIES
+from tests.store.memory_log import FakeClock
 
 GOLDEN = Path(__file__).parent / "golden"
 

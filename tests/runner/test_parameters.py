@@ -23,7 +23,7 @@ from runner.messages import (
 )
 from runner.model_terms import USUAL_ROOM, terms_of
 from runner.options import options_from, toml_of
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 PIN = {"provider": {"order": ["Together"], "allow_fallbacks": False}}
 TEMPLATE = {"chat_template_kwargs": {"enable_thinking": False}}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from runner.job import Answer, Task, TaskSpec
 from runner.plan import BLOCK, Roles, first_stage, follow_ups, numbered
-from runner.testing import ToyJob, ToySettings
 from store.task import PlannedTask
 from tests.runner.rows import task_row
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class Endless(ToyJob):

@@ -10,10 +10,10 @@ from runner.job import Answer, ImportedAnswer, Job, Task, TaskSpec
 from runner.options import BASELINE, options_from
 from runner.plan import Roles, follow_ups
 from runner.roles import assigned, fixed, remarks
-from runner.testing import PanelJob, ToyJob
 from runner.workload import Workload
 from store.task import PlannedTask, TaskRow
 from tests.runner.rows import task_row
+from tests.runner.toy_jobs import PanelJob, ToyJob
 
 ROLES = Roles(
     models={

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from runner.errors import UsageError
 from runner.options import options_from, read_toml, write_toml
-from runner.testing import ToyJob
 from runner.workload import as_json, resolve
+from tests.runner.toy_jobs import ToyJob
 
 
 class Settings(BaseModel):

@@ -186,10 +186,6 @@ class LogAhead:
             self._inner.group_is_open(stage, model, replicate, group)
         )
 
-    async def count_open(self, stage: str, model: str) -> int:
-        """Open tasks of a stage and model."""
-        return await self._read(self._inner.count_open(stage, model))
-
     async def in_flight(self) -> list[tuple[int, int]]:
         """Attempts without a recorded outcome."""
         return await self._read(self._inner.in_flight())

@@ -6,7 +6,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from runner.testing import START_US
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -24,6 +23,7 @@ from store.events import (
 )
 from store.fold import touched
 from store.task import Scope, is_within
+from tests.runner.toy_jobs import START_US
 from tests.simulation.broken import Broken
 from tests.simulation.past import Past
 from tests.simulation.provider import Line

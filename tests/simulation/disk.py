@@ -30,9 +30,9 @@ from store.log.writer import PreparedEntry, Writer, WriterThread
 from store.read.status import status
 from store.read.usage import spending
 from store.task import TaskDraft, TaskRow, planned_tasks
-from store.testing import MemoryLog
 from store.verify import verify
 from tests.simulation.standing import Standing, standing
+from tests.store.memory_log import MemoryLog
 
 Unit: TypeAlias = Sequence[Entry | Event]
 

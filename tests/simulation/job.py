@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ChatRequest, Message, TextPart
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 LONGEST = 600
 """Letters of a prompt; tokens at worst are a third of it."""

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
-from runner.testing import START_US, VirtualLoop
+from tests.runner.toy_jobs import START_US, VirtualLoop
 
 
 class SimulatedLoop(VirtualLoop):

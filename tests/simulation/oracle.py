@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
-from runner.testing import ToySettings
 from store.task import TaskState
+from tests.runner.toy_jobs import ToySettings
 from tests.simulation.job import VariedJob
 from tests.simulation.says import Identity, Says
 from tests.simulation.scenario import Scenario

@@ -28,10 +28,10 @@ from runner.money.budget import Budget
 from runner.plan import Roles
 from runner.run.control import lifts
 from runner.run.end import RunEnding
-from runner.testing import ToySettings
 from store.control import Command
 from store.events import RunResumed, RunStarted
 from store.task import usd
+from tests.runner.toy_jobs import ToySettings
 from tests.simulation.ahead import LogAhead
 from tests.simulation.broken import Broken
 from tests.simulation.disk import Disk

@@ -14,11 +14,11 @@ from runner.engine.driver import Driver
 from runner.engine.scheduler import Scheduler, SchedulerStep
 from runner.limits.limiter import Limiter
 from runner.money.budget import Budget
-from store.testing import MemoryLog
 from tests.simulation.broken import Broken
 from tests.simulation.provider import SimulatedClient
 from tests.simulation.scenario import scenario_of
 from tests.simulation.world import World
+from tests.store.memory_log import MemoryLog
 
 SEEDS = 300
 

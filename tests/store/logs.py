@@ -22,7 +22,7 @@ from store.events import (
 )
 from store.log.sqlite import SqliteLog
 from store.task import PlannedTask
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import (
     ASIDE,
     RUN_STARTED,

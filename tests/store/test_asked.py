@@ -15,8 +15,8 @@ from store.control import (
 )
 from store.database import open_reader
 from store.events import CommandAccepted, CommandApplied, CommandRejected, Event
-from store.testing import START_US
 from tests.store.logs import written
+from tests.store.memory_log import START_US
 from tests.store.samples import RUN_STARTED
 
 

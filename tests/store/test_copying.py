@@ -18,10 +18,8 @@ from store.events import Entry
 from store.log.sqlite import SqliteLog
 from store.read.tasks import events
 from store.tables import head
-from store.testing import FakeClock
-from store.verify import (
-    verify,
-)
+from store.verify import verify
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, answered, completed, plan_first, started
 
 COURSE = (

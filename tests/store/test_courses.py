@@ -11,7 +11,7 @@ from store.events import AttemptAnswered, AttemptsAbandoned, Entry, Event
 from store.log.sqlite import SqliteLog
 from store.read.tasks import AttemptHistory, attempt_histories
 from store.read.usage import usage_counts
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 

@@ -23,8 +23,8 @@ from store.log.integrity import (
 )
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.store.logs import create, edit, reopen
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan_first, reply, started
 
 pytestmark = pytest.mark.asyncio

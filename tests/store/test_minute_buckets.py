@@ -18,8 +18,8 @@ from store.read.history import (
 from store.read.live import minutes
 from store.read.status import status
 from store.tables import last_seq
-from store.testing import START_US
 from tests.store.logs import COURSE, edit, written
+from tests.store.memory_log import START_US
 
 MINUTE = START_US // 60_000_000
 

@@ -12,9 +12,9 @@ from store.database import LogReader, open_reader
 from store.errors import NoSuchMoment
 from store.log.sqlite import SqliteLog
 from store.read.status import scorings
-from store.testing import START_US, FakeClock
 from store.time_travel import absences, moment_at, moment_named, moment_of
 from tests.store.logs import SCORED, taken_up_again, written
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import RUN_STARTED
 
 S = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 from store.database import open_reader
 from store.log.sqlite import SqliteLog
 from store.read.live import live_status
-from store.testing import START_US, FakeClock
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, reply, started, task
 
 MINUTE_S = 60

@@ -12,8 +12,8 @@ from store.database import open_reader
 from store.events import RunPaused
 from store.log.sqlite import SqliteLog
 from store.read.status import Pause, liveness, paused_by, status
-from store.testing import START_US, FakeClock
 from tests.store.logs import written
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import RUN_STARTED, plan, started, task
 
 LANES = (("ask", "m-large"), ("judge", "m-large"), ("ask", "m-small"))

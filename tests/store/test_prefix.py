@@ -19,10 +19,10 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events
 from store.tables import last_seq, payload
-from store.testing import FakeClock
 from store.time_travel import LogPrefix, moment_of
 from tests.store.logs import COURSE, written
 from tests.store.looks import Seen, seen
+from tests.store.memory_log import FakeClock
 from tests.store.samples import courses
 
 

@@ -15,8 +15,8 @@ from store.log.interface import (
 )
 from store.read.live import LiveStatus, MinuteRow, is_working, live_status
 from store.runs import RunFolder
-from store.testing import START_US
 from tests.store.logs import COURSE, written
+from tests.store.memory_log import START_US
 from tests.store.samples import plan, task
 from tui.render.sentences import eta
 from tui.sources.run_snapshot import RunSnapshot, RunSource

@@ -51,7 +51,6 @@ PLANNED: dict[str, tuple[object, ...]] = {
     "drafts": ("[1, 2]",),
     "open_tasks": ("ask", "m-large", 0, 10),
     "final_tasks": ("ask", "m-large", 0, 10),
-    "count_open": ("ask", "m-large"),
     "family": (1,),
     "group": ("ask", "m-large", 1, "g"),
     "group_is_open": ("ask", "m-large", 1, "g"),

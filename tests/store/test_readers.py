@@ -18,9 +18,9 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.runs import list_runs
 from store.tables import last_seq
-from store.testing import FakeClock
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, written
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, plan, task
 
 

@@ -13,12 +13,8 @@ from store.database import (
 )
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
 from store.log.sqlite import SqliteLog
-from store.runs import (
-    RunFolder,
-    list_runs,
-    resolve,
-)
-from store.testing import FakeClock
+from store.runs import RunFolder, list_runs, resolve
+from tests.store.memory_log import FakeClock
 
 
 def make(runs_dir: Path, name: str, at_us: int = 1000) -> RunFolder:

@@ -23,7 +23,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.usage import Spending, dollars, spending
 from store.task import pico, usd
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import (
     RUN_STARTED,
     answered,

@@ -24,9 +24,9 @@ from store.events import Entry
 from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.read.tasks import events, parts
-from store.testing import FakeClock
 from store.verify import verify
 from tests.store.logs import create, edit, refused, reopen
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, blob, completed, plan_first, reply, started
 
 # ruff: noqa: ASYNC240 - the files are tiny, and nothing else runs

@@ -19,8 +19,8 @@ from store.read.live import (
     oldest_in_flight,
 )
 from store.read.status import status
-from store.testing import START_US
 from tests.store.logs import COURSE, written
+from tests.store.memory_log import START_US
 from tests.store.samples import RUN_STARTED, plan_first, started
 
 MINUTE = START_US // 60_000_000

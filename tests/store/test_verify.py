@@ -13,8 +13,8 @@ from store.database import SQL, open_reader
 from store.events import Entry
 from store.log.opening import rebuild
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock
 from store.verify import TABLES, VerifyReport, verify
+from tests.store.memory_log import FakeClock
 from tests.store.samples import (
     RUN_STARTED,
     answered,

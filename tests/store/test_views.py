@@ -27,8 +27,8 @@ from store.read.tasks import attempts, events, model_calls, tasks
 from store.scoring import families
 from store.tables import last_seq, payload, planned_seq, reply, task_events
 from store.task import TaskState
-from store.testing import FakeClock
 from tests.store.logs import COURSE, written
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 

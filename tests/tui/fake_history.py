@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from store.read.history import BucketRow
-from store.testing import START_US
+from tests.store.memory_log import START_US
 from tui.sources.headline import Headline, HeadlineMetric
 from tui.sources.history import (
     HistoryColumn,

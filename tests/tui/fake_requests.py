@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from store.control import CommandOutcome, CommandPreview, CommandRecord, Payload
-from store.testing import START_US
+from tests.store.memory_log import START_US
 from tui.sources.requests import CommandRequests
 
 STAKES = CommandPreview(tasks=301, in_flight=8, usd=3.4, budget_left_usd=287.0)

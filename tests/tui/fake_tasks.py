@@ -21,7 +21,7 @@ from store.read.tasks import AttemptRow, TaskListStep, TaskOrder
 from store.runs import RunFolder
 from store.scoring import Score, StoredVerdict
 from store.task import TaskRow, TaskState
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource
 from tui.render.colours import COLOUR_THEMES, DARK, state_variables

@@ -12,7 +12,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_tasks import FakeTasks
 from tests.tui.sights import FakeConfig, FakeListing, FakeSource

@@ -11,8 +11,8 @@ from store.errors import StoreError
 from store.events import Entry, Event, LimitObserved
 from store.read.status import LivenessSigns
 from store.runs import RunFolder
-from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, written
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import failed, plan, started, task
 from tui.sources.config import RunSetup
 from tui.sources.run_list import ListedRun

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from store.errors import LogBusy
 from store.events import Input, RunStarted
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.comparisons import FakeChild, pair, record
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_history import FakeHeadline, FakeHistory

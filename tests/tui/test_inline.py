@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.sights import FakeSource, snapshot, with_signs
 from tui.inline import InlineMonitor, InlineScreen
 from tui.render.colours import DARK

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.testing import LoopClock, run_virtual
-from store.database import (
-    WriterLock,
-)
+from store.database import WriterLock
 from store.errors import StoreError
 from store.events import RunFinished
 from store.runs import (
     RunFolder,
 )
 from tests.processes import environment
+from tests.runner.toy_jobs import LoopClock, run_virtual
 from tests.store.logs import COURSE, written
 from tests.terminals import WATCH, on_terminal
 from tests.tui.sights import (

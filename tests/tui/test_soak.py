@@ -19,8 +19,8 @@ from store.database import SQL
 from store.events import RunStarted
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.bench.long_log import EVENTS_A_TASK, beginning, planned, work
+from tests.store.memory_log import FakeClock
 from tests.store.samples import plan
 from tui.app import Monitor
 from tui.render.glyphs import UNICODE

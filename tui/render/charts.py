@@ -28,12 +28,8 @@ _BRAILLE = 0x2800
 _ROWS = 4
 
 
-def bucketed(
-    values: Sequence[float | None],
-    count: int,
-    join: Callable[[Sequence[float]], float] = max,
-) -> list[float | None]:
-    """*values* joined into at most *count* buckets of nearly equal size.
+def bucketed(values: Sequence[float | None], count: int) -> list[float | None]:
+    """The largest of *values* in each of at most *count* buckets of nearly equal size.
 
     Unknown values are left out; a bucket of nothing else is unknown.
     """
@@ -44,7 +40,7 @@ def bucketed(
     buckets: list[float | None] = []
     for first, last in pairwise(edges):
         known = [value for value in values[first:last] if value is not None]
-        buckets.append(join(known) if known else None)
+        buckets.append(max(known, default=None))
     return buckets
 
 

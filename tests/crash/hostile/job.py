@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from runner.job import Answers, TaskSpec
 from runner.scorecard import Artifact, Metric, Scorecard, Table
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 KEYS = (
     "../../climbs",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runner.testing import PanelJob
+from tests.runner.toy_jobs import PanelJob
 
 job = PanelJob()

@@ -10,7 +10,7 @@ import hashlib
 from runner.job import Answer, Answers, Stage, Task
 from runner.messages import ChatRequest, ParseFailure, Reply
 from runner.scorecard import Metric, Scorecard
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 READ, NOTED = "words:", "noted:"
 """How a reply begins that can be read; a spoiled one says something else."""

@@ -21,7 +21,6 @@ from runner.job import Answers, InputFile
 from runner.messages import Reply
 from runner.score.scoring import Scoring, score_run
 from runner.scorecard import Booking, ItemValues, Metric, Scorecard, Table, Verdict
-from runner.testing import ToyJob
 from runner.workload import as_json, validated
 from store.events import (
     AttemptAnswered,
@@ -33,7 +32,8 @@ from store.events import (
 )
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.runner.toy_jobs import ToyJob
+from tests.store.memory_log import FakeClock
 from tests.store.samples import plan, task
 
 MODEL = "m-large"

@@ -10,7 +10,7 @@ from jobs.history import HistoryRow
 from store.events import Entry, RunStarted, ScoringRecorded
 from store.log.sqlite import SqliteLog
 from store.results import ItemPart, ItemParts, ItemScore, Milestone, parts_payload
-from store.testing import START_US, FakeClock
+from tests.store.memory_log import START_US, FakeClock
 
 JOB = "review-benchmark"
 DAY_US = 86_400_000_000

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from tests.gates import gated
+from tests.ledgers import read_ledger
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status, until
 

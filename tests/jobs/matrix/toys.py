@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runner.testing import ToyJob
+from tests.runner.toy_jobs import ToyJob
 
 job = ToyJob()

@@ -15,11 +15,11 @@ from jobs.paper_investigation.importer import importer
 from jobs.paper_investigation.inputs import load
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, artifact_texts
 from jobs.text import slugs
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 RESPONSES = "model_paper_investigation_responses.jsonl"
 RESULTS = "model_paper_investigation_eval_results.jsonl"

@@ -29,9 +29,9 @@ from jobs.paper_investigation.rule_sets import (
     parse_study,
 )
 from jobs.paper_investigation.settings import Rules
-from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Task
 from runner.messages import ChatRequest, Reply
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 PAPER = """\
 # CYP2C9 and the dose of warfarin

@@ -8,7 +8,7 @@ from jobs.paper_investigation import check
 from jobs.paper_investigation.check import check_data
 from jobs.paper_investigation.inputs import with_sample
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 BENCH = {
     "PMC1": ["rs1", "RS1", "rs1", "CYP2C9*2", "HLA-A*01:01"],

@@ -10,10 +10,10 @@ import pytest
 from jobs.metrics import mean, ratio
 from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.scorecard import ItemValues, Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 

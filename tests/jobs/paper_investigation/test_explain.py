@@ -12,11 +12,11 @@ from jobs.paper_investigation.inputs import SAMPLE, load, with_sample
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import batch_context
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.errors import UsageError
 from runner.job import Answer, Task
 from runner.messages import Reply
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 
 @pytest.fixture(scope="module")

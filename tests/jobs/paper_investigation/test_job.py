@@ -14,9 +14,9 @@ from jobs.paper_investigation.parsing import Letter, StudyAnswer, VariantList
 from jobs.paper_investigation.prompts import batch_context
 from jobs.paper_investigation.records import StoredQuestion, encode
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Importer, Job, Task
 from runner.messages import ParseFailure, Reply
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 STAGES = {stage.name: stage for stage in job.stages}
 

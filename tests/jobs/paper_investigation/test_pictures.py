@@ -9,7 +9,6 @@ import pytest
 from jobs.paper_investigation.figures import MOST_MODELS
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.question_counts import SIGNIFICANCES
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers
 from runner.job import Task
 from runner.scorecard import (
@@ -23,6 +22,7 @@ from runner.scorecard import (
     Scorecard,
     Stack,
 )
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 REPLIES = {
     "PMC1": '["rs1", "rs2"]',

@@ -13,9 +13,9 @@ from jobs.paper_investigation.parsing import VariantList
 from jobs.paper_investigation.plan import CHARS_PER_TOKEN, follow_up, plan_tasks
 from jobs.paper_investigation.prompts import batch_of
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 QUESTIONS = (
     choice("PMC1", "rs2", "1", pipeline="mcq_variant"),

@@ -18,10 +18,10 @@ from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.plan import plan_tasks
 from jobs.paper_investigation.prompts import batch_context, request
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.paper_investigation.variants import VARIANT_KINDS
 from runner.job import Task
 from runner.messages import ChatRequest
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 QUESTION_TEXTS = st.text(min_size=1).filter(lambda text: text.split())
 

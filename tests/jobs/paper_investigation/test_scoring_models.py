@@ -10,11 +10,11 @@ import pytest
 from jobs.metrics import holm, mcnemar, round12
 from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Metric, Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset
 
 PAPERS = [f"PMC{n}" for n in range(1, 7)]
 

@@ -8,11 +8,11 @@ import pytest
 
 from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, table_rows
 from runner.job import Task
 from runner.messages import Reply
 from runner.scorecard import Cell, Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 Replies = Mapping[str, str | Reply | None]
 

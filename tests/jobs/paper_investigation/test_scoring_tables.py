@@ -8,10 +8,10 @@ import pytest
 
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.settings import PIPELINES
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.job import Task
 from runner.scorecard import Metric, Scorecard, StreamedRow, Verdict
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 REPLIES = {
     "PMC1": '["rs1", "CYP2C9*2", "NAT2 slow acetylator"]',

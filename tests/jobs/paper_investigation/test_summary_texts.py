@@ -8,10 +8,10 @@ import pytest
 
 from jobs.paper_investigation.dataset import InvestigationDataset
 from jobs.paper_investigation.job import job
-from jobs.paper_investigation.testing import choice, dataset, study
 from jobs.testing import MemoryAnswers, artifact_texts
 from runner.job import Task
 from runner.scorecard import Scorecard
+from tests.jobs.paper_investigation.small_datasets import choice, dataset, study
 
 SUMMARY = "model_paper_investigation_summary.txt"
 

@@ -16,13 +16,13 @@ from jobs.paper_investigation.inputs import load, with_sample
 from jobs.paper_investigation.job import job
 from jobs.paper_investigation.prompts import request
 from jobs.paper_investigation.settings import InvestigationSettings
-from jobs.paper_investigation.testing import choice, dataset
 from jobs.testing import MemoryAnswers, artifact_texts, table_rows
 from runner.messages import Reply
 from store.database import open_reader
 from store.read.tasks import tasks
 from store.runs import RunFolder
 from tests.answering import answering
+from tests.jobs.paper_investigation.small_datasets import choice, dataset
 from tests.jobs.paper_investigation.small_run import (
     ENGINE,
     JOB,

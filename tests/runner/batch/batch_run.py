@@ -17,7 +17,6 @@ from runner.options import options_from
 from runner.run import launch
 from runner.run.context import RunContext
 from runner.run.endpoints import SharedEndpoints
-from runner.testing import START_US, ToyJob, ToySettings, VirtualLoop
 from runner.workload import load_workload
 from store.database import open_reader
 from store.events import Event, UnknownEvent
@@ -27,6 +26,7 @@ from store.read.tasks import events
 from store.read.usage import OpenBatches, open_batches
 from store.runs import RunFolder
 from tests.runner.batch.batch_provider import FakeBatches, Provider
+from tests.runner.toy_jobs import START_US, ToyJob, ToySettings, VirtualLoop
 
 MODEL = "m"
 DAY_US = 24 * 3600 * 1_000_000

@@ -26,9 +26,9 @@ from runner.messages import ChatRequest, Message, TextPart
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from store.events import BatchCreated
-from store.testing import FakeClock
 from tests.runner.batch.batch_provider import Chances, FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun, Fuse
+from tests.store.memory_log import FakeClock
 from tests.wire_forms import batches_at
 
 ROUNDS = 60 if "SIFTLOG_PROVE" in os.environ else 1

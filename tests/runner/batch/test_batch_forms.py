@@ -36,7 +36,7 @@ from runner.messages import ChatRequest, Message, Reply, Schema, TextPart
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
 from store.events import AttemptAnswered
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.wire_forms import batches_at
 
 pytestmark = pytest.mark.asyncio

@@ -14,10 +14,10 @@ from runner.clients.wire_shared import Shape
 from runner.errors import Expired
 from runner.job import Task
 from runner.messages import ChatRequest
-from runner.testing import ToyJob, ToySettings
 from store.events import BatchItem
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import BatchRun
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class _Seen(ChatRequest):

@@ -10,8 +10,8 @@ from runner.errors import UsageError
 from runner.estimate.estimate import BATCH_S, preview
 from runner.money.prices import FREE, Price, price_of, scaled
 from runner.options import RunOptions, options_from
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 STAGES = 3
 

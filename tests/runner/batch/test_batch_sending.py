@@ -16,10 +16,10 @@ from runner.clients.wire_shared import Shape, Structure
 from runner.engine.driver import Driver
 from runner.job import Task
 from runner.messages import ChatRequest, Schema
-from runner.testing import ToyJob, ToySettings
 from store.events import AttemptFailed
 from tests.runner.batch.batch_provider import FakeBatches, Provider
 from tests.runner.batch.batch_run import TASKS, BatchRun
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 Items = Sequence[tuple[str, bytes]]
 

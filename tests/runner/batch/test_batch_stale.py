@@ -10,10 +10,10 @@ import pytest
 from runner.clients.wire_shared import skeleton
 from runner.job import Task
 from runner.messages import ChatRequest, Message, TextPart
-from runner.testing import ToyJob, ToySettings
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted
 from tests.runner.batch.batch_provider import Provider
 from tests.runner.batch.batch_run import MODEL, TASKS, BatchRun, Fuse
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 def _leave_prepared(run: BatchRun) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.job import Answers, InputFile
 from runner.scorecard import Metric, Scorecard
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class CountingSettings(ToySettings):

@@ -23,8 +23,8 @@ from store.log.sqlite import SqliteLog
 from store.read.status import status
 from store.runs import RunFolder
 from store.scoring import families
-from store.testing import FakeClock
 from tests.runner.bundle.conftest import Bundled, made
+from tests.store.memory_log import FakeClock
 
 KEY = "sk-canary-7f3a9c51e8"
 

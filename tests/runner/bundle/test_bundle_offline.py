@@ -13,8 +13,8 @@ import pytest
 from runner.errors import RunnerError
 from runner.registry import load_job
 from runner.score.scoring import effective_settings, score_run
-from store.testing import FakeClock
 from tests.runner.bundle.conftest import Bundled, made
+from tests.store.memory_log import FakeClock
 
 TRIED = """
 import _socket, asyncio, os, pty, socket, subprocess, sys, urllib.request

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import UsageError
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

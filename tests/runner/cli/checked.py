@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.job import Answers, ImportedAnswer, InputFile, TaskSpec
 from runner.scorecard import Finding, Metric, Scorecard
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class CheckedSettings(ToySettings):

@@ -9,7 +9,7 @@ import pytest
 
 from runner.cli.console import ERASE
 from runner.cli.progress import PLAIN_S, TERMINAL_S, paced_progress
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 
 
 class Terminal(io.StringIO):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
 from tests.gates import gated
+from tests.ledgers import read_ledger
 from tests.plugging import plugged
 from tests.processes import siftlog, simulated, start, status
 

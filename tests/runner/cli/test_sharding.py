@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.billing import read_ledger
 from store.database import open_reader
 from store.read.status import status
 from store.runs import RunFolder
 from tests.corpus import write_corpus
 from tests.gates import gated
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, until_said
 
 JOB = "paper-investigation"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.simulate.billing import read_ledger
 from tests.corpus import write_corpus
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until, until_said
 
 JOB = "paper-investigation"

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from runner.cli.arguments import job_settings, split_words
-from runner.testing import ToyJob
 from runner.workload import file_lists, resolve
+from tests.runner.toy_jobs import ToyJob
 
 
 class Settings(BaseModel):

@@ -14,8 +14,8 @@ from store.events import LimitObserved
 from store.read.live import live_status
 from store.runs import RunFolder
 from store.served import ServedBy
-from store.testing import FakeClock
 from tests.store.logs import written
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, started, task
 from tests.store.samples import reply as answer
 

@@ -16,13 +16,13 @@ from runner.errors import UsageError
 from runner.job import Task
 from runner.messages import Reply
 from runner.options import options_from
-from runner.testing import ToyJob, ToySettings
 from store.database import open_reader
 from store.events import RunDrained
 from store.read.tasks import events
 from tests.plugging import plugged
 from tests.processes import siftlog as command
 from tests.processes import simulated, status
+from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.wire_server import Said, Speech, saying
 
 KEY = {"OPENAI_API_KEY": "k", "SIFTLOG_STOP_IF": "unusable>50%"}

@@ -11,10 +11,10 @@ from runner.clients.client import Call
 from runner.engine.driver import Driver, Outcome
 from runner.messages import Reply
 from runner.run.control import Listener
-from runner.testing import LoopClock, ToySettings
 from store.control import Command, send_command
 from store.runs import RunFolder
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import LoopClock, ToySettings
 
 
 async def _slow(call: Call) -> Reply:

@@ -13,7 +13,6 @@ from runner.engine.driver import Driver
 from runner.limits.limiter import Limits
 from runner.money.budget import Budget
 from runner.run.control import POLL_S, Act, LiveRun
-from runner.testing import VirtualLoop, run_virtual
 from store.control import Command
 from store.events import (
     CommandAccepted,
@@ -24,6 +23,7 @@ from store.events import (
 )
 from store.task import pico
 from tests.runner.control.live import Live, nothing
+from tests.runner.toy_jobs import VirtualLoop, run_virtual
 
 WITHIN_S = 1.0
 """What was asked is seen to take effect within this time."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.testing import run_virtual
 from store.events import CommandAccepted, CommandApplied, CommandRejected
 from tests.runner.control.live import Live, nothing
+from tests.runner.toy_jobs import run_virtual
 
 
 def test_what_is_taken_back_before_it_was_answered_is_never_carried_out(

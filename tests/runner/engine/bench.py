@@ -22,9 +22,9 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.money.budget import Budget
 from runner.plan import Roles
-from runner.testing import LoopClock, ToyJob, ToySettings
 from store.events import AttemptStarted
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings
+from tests.store.memory_log import MemoryLog
 
 
 def honest(call: Call) -> Reply:

@@ -21,8 +21,8 @@ from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.plan import Roles
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 HOURS_US = 5 * 3_600_000_000
 SETTINGS = ToySettings(items=6)

@@ -14,9 +14,9 @@ from runner import errors as e
 from runner.clients.client import Call
 from runner.job import Answer, TaskSpec
 from runner.messages import Reply
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import AttemptsAbandoned, LimitObserved, TaskCompleted, TasksReopened
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
 
 
 def test_a_plan_grows_by_follow_ups_and_by_gathered_groups_to_its_end() -> None:

@@ -14,7 +14,6 @@ from runner.clients.wire_openai import OPENAI_CHAT, encode_reply
 from runner.job import Answer, Task, TaskSpec
 from runner.messages import ParseFailure, Reply
 from runner.prompts import PromptBook
-from runner.testing import ToyJob, ToySettings, run_virtual
 from store.events import (
     AttemptAnswered,
     AttemptFailed,
@@ -26,6 +25,7 @@ from store.events import (
 )
 from store.task import PlannedTask, TaskState, manifest_bytes
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import ToyJob, ToySettings, run_virtual
 
 
 def test_an_unreadable_reply_is_asked_again_with_the_reason_and_then_counted() -> None:

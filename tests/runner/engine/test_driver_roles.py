@@ -25,9 +25,9 @@ from runner.job import Task
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import AnyReply, ParseFailure, Ranking, Reply, Usage, Vectors
 from runner.plan import Roles
-from runner.testing import LoopClock, PanelJob, PanelSettings, run_virtual
 from store.events import AttemptAnswered, AttemptFailed, AttemptsAbandoned
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import LoopClock, PanelJob, PanelSettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 ROLES = Roles(
     models={

@@ -20,12 +20,12 @@ from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
 from runner.options import options_from
 from runner.plan import BLOCK, Roles
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.errors import LogBehind
 from store.events import Entry, Event, LimitObserved, TaskCompleted, TasksPlanned
 from store.task import TaskState
-from store.testing import MemoryLog
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 
 def test_answers_left_unread_are_read_once_while_new_ones_come_in() -> None:

@@ -7,9 +7,9 @@ import asyncio
 from runner.clients.client import Call
 from runner.engine.attempts import NOT_SENT
 from runner.messages import Reply
-from runner.testing import LoopClock, ToySettings, run_virtual
 from store.events import AttemptFailed
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import LoopClock, ToySettings, run_virtual
 
 CLOCK = LoopClock()
 

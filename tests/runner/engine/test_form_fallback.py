@@ -12,7 +12,6 @@ from runner.job import Task
 from runner.messages import ChatRequest, Schema
 from runner.options import options_from
 from runner.run import launch
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.database import open_reader
 from store.events import AttemptFailed, AttemptStarted
@@ -20,6 +19,7 @@ from store.read.status import status
 from store.read.tasks import events
 from store.runs import RunFolder
 from tests.runner.launching.test_launch import _shell
+from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.wire_forms import DEEPSEEK
 from tests.wire_server import Heard, Said, saying
 

@@ -19,9 +19,9 @@ from runner.engine.failure_policy import (
     rules_of,
 )
 from runner.messages import ParseFailure, Reply, Vectors
-from runner.testing import ToySettings, run_virtual
 from store.events import TaskCompleted
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import ToySettings, run_virtual
 
 CUT = Reply(text="", finish_reason="length")
 CLEAN: frozenset[Flaw] = frozenset()

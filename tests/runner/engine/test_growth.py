@@ -13,12 +13,12 @@ from runner.engine.planner import Planner, PlanStart
 from runner.job import Answer, TaskSpec
 from runner.messages import Reply
 from runner.plan import BLOCK, Roles
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.errors import LogClosed
 from store.events import Entry, Event, TasksPlanned
 from store.task import TaskRow
-from store.testing import MemoryLog
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 
 class OneItem(ToyJob):

@@ -30,12 +30,12 @@ from runner.job import Task
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply, Usage
 from runner.plan import Roles
-from runner.testing import ToyJob, ToySettings
 from store.cache import CacheConnection, connect, groups
 from store.clock import SystemClock
 from store.events import AttemptAnswered, AttemptStarted, TasksReopened
 from store.task import TaskState
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import ToyJob, ToySettings
+from tests.store.memory_log import MemoryLog
 
 CLOCK = SystemClock()
 

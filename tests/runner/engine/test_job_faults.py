@@ -18,10 +18,10 @@ from runner.job import (
     read_reply,
 )
 from runner.messages import ChatRequest, ParseFailure, Reply
-from runner.testing import ToyJob, ToySettings, run_virtual
 from store.events import AttemptAnswered, TaskFailed, TasksReopened
 from store.task import TaskState
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import ToyJob, ToySettings, run_virtual
 
 HERE = "tests/runner/engine/test_job_faults.py"
 

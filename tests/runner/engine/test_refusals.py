@@ -19,8 +19,8 @@ from runner.engine.failure_policy import (
 from runner.engine.scheduler import Scheduler
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import Reply
-from runner.testing import ToySettings, run_virtual
 from tests.runner.engine.bench import Bench, honest
+from tests.runner.toy_jobs import ToySettings, run_virtual
 
 UNKNOWN = e.NotServed("h answered 404: The model `x` does not exist.", status=404)
 

@@ -10,13 +10,13 @@ import pytest
 
 from runner.estimate.estimate import AT_START_S, expected, preview, usual_replies
 from runner.options import RunOptions, options_from
-from runner.testing import PanelJob, PanelSettings, ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.events import Entry, Event
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock
 from tests.runner.launching.test_whole_runs_of_roles import ITEMS, NAMES, WHOLE
+from tests.runner.toy_jobs import PanelJob, PanelSettings, ToyJob, ToySettings
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, plan, started, task
 from tests.store.samples import reply as answer
 

@@ -17,7 +17,7 @@ from runner.job import Answer, Stage, Task, TaskSpec
 from runner.messages import ChatRequest, EmbedRequest, Vectors
 from runner.money.tokens import prompt_tokens
 from runner.plan import Roles
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 FIRST = SampledStage(stage="read", model="m", is_first=True)
 ASKED = SampledStage(stage="ask", model="m", is_first=False)

@@ -19,7 +19,6 @@ from runner.options import RunOptions, options_from
 from runner.run import launch
 from runner.run.context import RunContext
 from runner.score.scoring import effective_settings, score_run
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
@@ -29,6 +28,7 @@ from store.log.sqlite import SqliteLog
 from store.read.status import Status, status
 from store.read.tasks import events
 from store.runs import RunFolder
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 @asynccontextmanager

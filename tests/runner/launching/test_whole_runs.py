@@ -19,7 +19,6 @@ from runner.job import ImportedAnswer, TaskSpec
 from runner.options import options_from
 from runner.run.folder import create
 from runner.score.scoring import effective_settings, score_run
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
@@ -31,6 +30,7 @@ from store.read.tasks import events
 from tests.processes import siftlog
 from tests.runner.launching.late import late
 from tests.runner.launching.test_launch import Run, _unwatched
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 async def _break_off(run: Run) -> None:

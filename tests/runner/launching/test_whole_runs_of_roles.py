@@ -19,17 +19,17 @@ from runner.options import RunOptions, options_from, read_toml
 from runner.roles import fixed
 from runner.run import launch
 from runner.score.scoring import Scoring, effective_settings, score_run
-from runner.simulate.billing import read_ledger
 from runner.simulate.options import RequestOutcome
-from runner.testing import PanelJob, PanelSettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import open_reader
 from store.read.status import Status, run_started, status
 from store.runs import RunFolder
 from tests.gates import gated
+from tests.ledgers import read_ledger
 from tests.processes import simulated
 from tests.runner.launching.test_launch import _shell
+from tests.runner.toy_jobs import PanelJob, PanelSettings
 
 ITEMS = 20
 NAMES = {"model": ["a", "b"], "judge_model": "j", "embed_model": "e"}

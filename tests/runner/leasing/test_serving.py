@@ -15,7 +15,7 @@ from runner.money.budget import Budget, BudgetStatistics
 from runner.shards.broker import Broker, BrokerServer, serve_broker
 from runner.shards.lease_client import LeaseClient, LeaseHolder, ProcessIdentity
 from runner.shards.lease_protocol import LONGEST_LINE, TTL_S
-from runner.testing import LoopClock, run_virtual
+from tests.runner.toy_jobs import LoopClock, run_virtual
 
 KNOWN, GUESSED = "open sesame", "open barley"
 LIMITS = Limits(concurrency=9, rpm=6000)

@@ -17,12 +17,12 @@ from runner.matrix import CellResult, MatrixCell, MatrixFile, carry_out
 from runner.options import RunOptions
 from runner.run.context import RunContext
 from runner.run.folder import GroupSpending, elsewhere, held, members
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.database import open_reader
 from store.read.status import Status, status
 from store.runs import RunFolder
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class _BrokenJob(ToyJob):

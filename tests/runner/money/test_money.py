@@ -26,10 +26,10 @@ from runner.messages import Reply, Usage
 from runner.money.budget import Budget
 from runner.money.prices import FREE, Price
 from runner.plan import Roles
-from runner.testing import LoopClock, ToyJob, ToySettings, run_virtual
 from store.events import AttemptAnswered, AttemptFailed, AttemptStarted, Event
 from store.task import pico, usd
-from store.testing import MemoryLog
+from tests.runner.toy_jobs import LoopClock, ToyJob, ToySettings, run_virtual
+from tests.store.memory_log import MemoryLog
 
 CENT = Price(
     input_usd=0.01, output_usd=0.01, cached_input_usd=0.01, cache_write_usd=0.01

@@ -9,13 +9,9 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.shards.placed_run import exclusive_driver, wait_for_orphans
-from store.database import (
-    WriterLock,
-)
-from store.runs import (
-    RunFolder,
-)
-from store.testing import FakeClock
+from store.database import WriterLock
+from store.runs import RunFolder
+from tests.store.memory_log import FakeClock
 
 
 class Ending(FakeClock):

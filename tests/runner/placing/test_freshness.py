@@ -11,8 +11,8 @@ import pytest
 from runner.run.context import RunContext
 from runner.shards.placed_tasks import FIRST_S, PATIENCE_S, UnionRefresher
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.runner.shards.sharded import unwatched
+from tests.store.memory_log import FakeClock
 
 
 class Seen(FakeClock):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runner.cli.main import exit_code
-from runner.simulate.billing import read_ledger
 from tests.corpus import write_corpus
 from tests.gates import gated
+from tests.ledgers import read_ledger
 from tests.processes import siftlog, simulated, start, status, until_said
 
 JOB = "paper-investigation"

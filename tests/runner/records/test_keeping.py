@@ -15,7 +15,7 @@ from store.database import open_reader
 from store.errors import CorruptLog
 from store.events import Blob, Entry, Input
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.score.render import changes
-from runner.testing import ToyJob, ToySettings
 from tests.plugging import plugged
 from tests.processes import siftlog
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 DRAWN = {"SIFTLOG_NO_REPORT": "0"}
 

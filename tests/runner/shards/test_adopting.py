@@ -15,7 +15,6 @@ from runner.messages import ChatRequest, Message, TextPart
 from runner.options import options_from
 from runner.plan import identity
 from runner.shards.parts import OtherLogs, read_other_logs, shard_of
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
@@ -41,6 +40,7 @@ from store.runs import (
 from store.segments.place import Place
 from store.task import PlannedTask, manifest_bytes
 from tests.runner.shards.sharded import Split, rows
+from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.segments.carried import Fickle
 from tests.store.union.union_logs import shard_log, shard_started
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from runner.testing import ToyJob, ToySettings
 from runner.workload import load_workload
 from store.control import (
     Command,
@@ -20,6 +19,7 @@ from store.events import CommandAccepted, CommandApplied, CommandRejected, Entry
 from store.read.status import status
 from store.runs import RunFolder
 from tests.runner.shards.sharded import Split
+from tests.runner.toy_jobs import ToyJob, ToySettings
 from tests.store.union.union_logs import shard_log, shard_started, union_of
 
 ASKED = Command(

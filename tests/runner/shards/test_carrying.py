@@ -17,9 +17,9 @@ from runner.shards.shipping import LOOK_S, PATIENCE_S, LogShipper, check_reachab
 from store.errors import PlaceAway
 from store.runs import RunFolder
 from store.segments.shipping import Shipper
-from store.testing import FakeClock
 from tests.runner.shards.sharded import unwatched
 from tests.store.logs import create
+from tests.store.memory_log import FakeClock
 from tests.store.segments.carried import UNITS, Fickle
 
 FINISHED = RunOutcome(outcome="finished")

@@ -10,7 +10,7 @@ from runner.errors import UsageError
 from runner.job import TaskSpec
 from runner.plan import Roles, first_stage
 from runner.shards.parts import item_of_spec, shard_of, takes_spec
-from runner.testing import ToyJob, ToySettings
+from tests.runner.toy_jobs import ToyJob, ToySettings
 
 
 class Gathering(ToyJob):

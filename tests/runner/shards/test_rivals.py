@@ -13,8 +13,8 @@ from store.events import Event, RunCancelled, RunDrained, RunFinished
 from store.runs import RunFolder
 from store.segments.place import Place
 from store.segments.source import SegmentSource, sources
-from store.testing import START_US, FakeClock
 from tests.store.logs import reopen
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.segments.carried import carried, sending
 
 QUARTER = shard_of("1/4")

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.run.folder import GroupSpending
 from runner.shards.parts import read_other_logs, shard_of
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 from tests.store.union.union_logs import shard_log, shard_started

@@ -18,12 +18,13 @@ from runner.simulate.billing import (
     PriceList,
     Tokenizer,
     exact,
-    read_bill,
 )
+from runner.simulate.billing import bill as billed
 from runner.simulate.dialects import DIALECTS
 from runner.simulate.options import RequestOutcome, SimulateOptions
 from runner.simulate.server import simulated
 from tests.dialects import dialect
+from tests.ledgers import read_batch_ledger, read_ledger
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Loading the certificates of the world takes longer than a test."""
@@ -378,7 +379,7 @@ def test_the_ledger_on_disk_and_in_memory_give_the_same_bill(tmp_path: Any) -> N
             said = [{"role": "user", "content": f"rs{number}?"}]
             post(endpoint.base_url, messages=said)
         bill = endpoint.ledger.bill()
-    assert read_bill(path) == bill
+    assert billed(read_ledger(path), read_batch_ledger(path)) == bill
     assert bill.requests == 20
     first = json.loads(path.read_text().splitlines()[0])
     assert Decimal(first["cost_usd"]) >= 0

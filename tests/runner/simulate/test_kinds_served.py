@@ -25,14 +25,15 @@ from runner.clients.wire import (
 )
 from runner.job import Job, Task
 from runner.messages import EmbedRequest, Ranking, Request, RerankRequest, Vectors
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from runner.simulate.model import DIMENSIONS, ranking, vectors
 from runner.simulate.options import RequestOutcome, SimulateOptions
 from runner.simulate.provider import Provider
 from runner.simulate.replies import ReplyDraft
 from runner.simulate.requests import READERS, SimulatedRequest
 from runner.simulate.server import running
-from runner.testing import PanelJob
+from tests.ledgers import read_ledger
+from tests.runner.toy_jobs import PanelJob
 
 EMBED = EmbedRequest(texts=("cannot sleep at night", "sleep is bad", "fine"))
 ASK = RerankRequest(query="sleep sad", documents=("fine", "sad sleep", "sleep"))

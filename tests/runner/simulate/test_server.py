@@ -19,12 +19,13 @@ from runner.clients.wire_shared import Shape
 from runner.job import Job, Task
 from runner.messages import ChatRequest, Message, Schema, TextPart
 from runner.simulate import server as module
-from runner.simulate.billing import LedgerLine, read_ledger
+from runner.simulate.billing import LedgerLine
 from runner.simulate.model import SimulatedModel
 from runner.simulate.options import RequestOutcome, SimulateOptions
 from runner.simulate.replies import deliver
 from runner.simulate.requests import read_request, said
 from runner.simulate.server import running
+from tests.ledgers import read_ledger
 
 pytestmark = pytest.mark.asyncio
 

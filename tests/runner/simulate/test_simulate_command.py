@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from runner.errors import UsageError
-from runner.simulate.billing import read_ledger
 from runner.simulate.command import simulate
 from runner.simulate.options import RequestOutcome
+from tests.ledgers import read_ledger
 from tests.processes import simulated
 
 

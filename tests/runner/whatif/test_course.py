@@ -21,7 +21,7 @@ from store.database import open_reader
 from store.events import AttemptsAbandoned, Entry, Event, TasksReopened
 from store.log.sqlite import SqliteLog
 from store.read.status import ObservedLimits
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 

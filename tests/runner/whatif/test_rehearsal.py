@@ -13,11 +13,11 @@ from runner.errors import UsageError
 from runner.estimate.what_if import WhatIf, run_what_if
 from runner.job import Stage
 from runner.options import RunOptions, options_from
-from runner.testing import ToyJob
 from store.database import open_reader
 from store.events import Entry, Event, LimitObserved
 from store.log.sqlite import SqliteLog
-from store.testing import FakeClock
+from tests.runner.toy_jobs import ToyJob
+from tests.store.memory_log import FakeClock
 from tests.store.samples import RUN_STARTED, completed, failed, plan, started, task
 from tests.store.samples import reply as answer
 

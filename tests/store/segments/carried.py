@@ -14,9 +14,9 @@ from store.events import Entry, Event
 from store.segments.place import Place
 from store.segments.shipping import SegmentSender
 from store.slices import Shard
-from store.testing import START_US
 from store.union.source import CommitRange, LocalLogSource, UnionSource
 from tests.store.logs import create, reopen
+from tests.store.memory_log import START_US
 from tests.store.samples import RUN_STARTED, blob, completed, plan_first, reply, started
 
 SHARD = Shard(index=1, count=4, slices="256-511")

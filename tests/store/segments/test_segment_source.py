@@ -13,9 +13,9 @@ from store.events import Event
 from store.segments.place import Place
 from store.segments.segment import SegmentRange
 from store.segments.source import sources
-from store.testing import START_US
 from store.union.source import CommitRange, LocalLogSource
 from tests.store.logs import reopen
+from tests.store.memory_log import START_US
 from tests.store.samples import ASIDE
 from tests.store.segments.carried import UNITS, Fickle, carried, local, sending, whole
 

@@ -16,8 +16,8 @@ from store.segments import shipping as module
 from store.segments.segment import complete_logs
 from store.segments.shipping import Shipper
 from store.segments.source import sources
-from store.testing import FakeClock
 from tests.store.logs import create
+from tests.store.memory_log import FakeClock
 from tests.store.segments.carried import SHARD, UNITS, Fickle, local, whole
 
 

@@ -12,9 +12,9 @@ from store.events import Entry, Event, RunCancelled, RunDrained
 from store.segments.place import Place
 from store.segments.source import ShippedLog, survey
 from store.slices import Slices
-from store.testing import START_US
 from store.union.source import LocalLogSource
 from tests.store.logs import reopen
+from tests.store.memory_log import START_US
 from tests.store.segments.carried import SHARD, UNITS, carried, local, sending
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from store.query import parse_event_query
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tui.sources.event_tail import PAGE, SEARCH, EventTail, EventTailReader
 from tui.sources.events import LINES

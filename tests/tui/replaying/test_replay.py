@@ -12,10 +12,10 @@ from store.database import open_reader
 from store.errors import NoSuchMoment, NotALog
 from store.runs import RunFolder
 from store.tables import last_seq
-from store.testing import START_US, FakeClock
 from store.time_travel import LogPrefix, moment_of
 from tests.store.logs import COURSE, edit, taken_up_again, written
 from tests.store.looks import Seen, seen
+from tests.store.memory_log import START_US, FakeClock
 from tui import replay as module
 from tui.replay import Replay
 from tui.sources.run_snapshot import RunSnapshot, RunSource

@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from store.runs import RunFolder
-from store.testing import START_US, FakeClock
 from tests.store.logs import COURSE, taken_up_again, written
+from tests.store.memory_log import START_US, FakeClock
 from tests.tui.comparisons import FakeChild
 from tui.render.colours import DARK
 from tui.render.glyphs import UNICODE

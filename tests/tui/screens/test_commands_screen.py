@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from store.control import CommandOutcome, CommandRecord
 from store.errors import NotALog
-from store.testing import START_US
+from tests.store.memory_log import START_US
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks, TasksApp, watching
 from tests.tui.sights import HOSTILE

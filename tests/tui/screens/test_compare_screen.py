@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.store.logs import written
+from tests.store.memory_log import FakeClock
 from tests.store.samples import plan, task
 from tests.tui.comparisons import FakeChild, pair, record
 from tests.tui.fake_events import FakeEvents

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from store.errors import CorruptLog
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_history import HEADLINE, FakeHeadline, FakeHistory
 from tests.tui.fake_tasks import FakeTasks, watching
 from tests.tui.sights import HOSTILE, FakeSource, later, snapshot, with_status

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from store.errors import StoreError
 from store.query import Query
 from store.read.tasks import TaskListStep, TaskOrder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_tasks import FakeTasks, TasksApp, settled, watching
 from tests.tui.hostile import HOSTILE
 from tui.render.colours import MONOCHROME

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.store.logs import COURSE, edit, written
+from tests.store.memory_log import FakeClock
 from tui.sources.run_list import BATCH, FolderRuns, ListedRun
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot
 

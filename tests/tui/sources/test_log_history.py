@@ -11,8 +11,8 @@ from store.errors import StoreError
 from store.events import AttemptsAbandoned, LimitObserved, RunDrained, RunResumed
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder
-from store.testing import START_US, FakeClock
 from tests.store.logs import create
+from tests.store.memory_log import START_US, FakeClock
 from tests.store.samples import (
     RUN_STARTED,
     completed,

@@ -9,9 +9,9 @@ import pytest
 
 from store import database, runs
 from store.runs import RunFolder
-from store.testing import FakeClock
 from tests.nobody import as_nobody, open_to_others
 from tests.store.logs import COURSE, edit, written
+from tests.store.memory_log import FakeClock
 from tests.tui.sights import every_state, later, snapshot, with_signs
 from tui.sources.run_snapshot import ReadProblem, RunSnapshot, RunSource
 

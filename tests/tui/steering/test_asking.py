@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from store.control import CommandOutcome
 from store.runs import RunFolder
-from store.testing import FakeClock
+from tests.store.memory_log import FakeClock
 from tests.tui.fake_events import FakeEvents
 from tests.tui.fake_requests import FakeControl, FakeRequests, request
 from tests.tui.fake_tasks import FakeTasks

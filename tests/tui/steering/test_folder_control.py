@@ -11,7 +11,7 @@ import pytest
 
 from store.control import CommandTail
 from store.runs import RunFolder
-from store.testing import START_US, FakeClock
+from tests.store.memory_log import START_US, FakeClock
 from tui.control.commands import FolderCommandSender, control_of
 from tui.sources.command import CommandFailed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from store.control import CommandOutcome
-from store.testing import START_US
+from tests.store.memory_log import START_US
 from tests.tui.fake_requests import request
 from tui.control.commands import FollowedCommand
 from tui.sources.requests import CommandRequests

@@ -31,10 +31,10 @@ from runner.job import Answer, Job, Task, TaskSpec
 from runner.limits.limiter import Endpoint, Limits
 from runner.messages import AnyReply, Reply, Request
 from runner.plan import Roles
-from runner.testing import LoopClock, run_virtual
 from store.events import AttemptsAbandoned
-from store.testing import MemoryLog
 from tests.jobs.evidence_retrieval.asked import data
+from tests.runner.toy_jobs import LoopClock, run_virtual
+from tests.store.memory_log import MemoryLog
 
 WORDS = ("sleep", "night", "bed", "work", "job", "money", "fine", "rain", "tea")
 

@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.simulate.billing import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from store.testing import FakeClock
+from tests.ledgers import read_batch_ledger
+from tests.store.memory_log import FakeClock
 
 pytestmark = pytest.mark.asyncio
 

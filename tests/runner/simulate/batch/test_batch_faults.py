@@ -13,9 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from runner.simulate.billing import BatchAct, read_batch_ledger, read_ledger
+from runner.simulate.billing import BatchAct
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
+from tests.ledgers import read_batch_ledger, read_ledger
 from tests.processes import simulated
 
 pytestmark = pytest.mark.asyncio

@@ -11,10 +11,11 @@ from runner.batch.client import open_endpoint
 from runner.clients.wire_shared import Shape, Structure
 from runner.errors import BadRequest, NotServed, UsageError
 from runner.messages import ChatRequest, Message, TextPart
-from runner.simulate.billing import BatchAct, read_batch_ledger
+from runner.simulate.billing import BatchAct
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from store.testing import FakeClock
+from tests.ledgers import read_batch_ledger
+from tests.store.memory_log import FakeClock
 from tests.wire_forms import batches_at
 
 ASKED = ChatRequest(

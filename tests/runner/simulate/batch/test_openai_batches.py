@@ -12,10 +12,11 @@ import httpx
 import openai
 import pytest
 
-from runner.simulate.billing import BatchAct, BatchLine, read_batch_ledger
+from runner.simulate.billing import BatchAct, BatchLine
 from runner.simulate.options import SimulateOptions
 from runner.simulate.server import running
-from store.testing import FakeClock
+from tests.ledgers import read_batch_ledger
+from tests.store.memory_log import FakeClock
 
 pytestmark = pytest.mark.asyncio
 

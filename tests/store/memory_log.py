@@ -230,13 +230,6 @@ class MemoryLog:
         rows = await self.group(stage, model, replicate, group)
         return any(row.state.is_open for row in rows)
 
-    async def count_open(self, stage: str, model: str) -> int:
-        """Open tasks of a stage and model, running ones included."""
-        return sum(
-            d.stage == stage and d.model == model and d.state.is_open
-            for d in self._tasks.values()
-        )
-
     async def in_flight(self) -> list[tuple[int, int]]:
         """Attempts that were started and have no recorded outcome, ascending."""
         return sorted((d.task, d.attempts) for d in self._tasks.values() if d.sent)

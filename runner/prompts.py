@@ -77,7 +77,7 @@ class PromptBook:
         return "".join(part.text for part in self.parts(name, **values))
 
     def parts(self, name: str, /, **values: str | TextPart) -> tuple[TextPart, ...]:
-        """One text as parts of a message: one ends after each value that is a `Part`.
+        """One text as parts of a message; each value that is a `TextPart` ends one.
 
         Args:
             name: "block.part".

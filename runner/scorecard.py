@@ -261,7 +261,7 @@ class Table:
     Its name may put it into a folder, as in `openai_gpt-4o/per_query`.
 
     A table with a row per paper or question is declared without them; they come as
-    `Row`s of its name, in the details.
+    `StreamedRow`s of its name, in the details.
     """
 
     name: str
@@ -311,8 +311,8 @@ class Artifact:
     """A file of the job's own, with the name and form its users expect.
 
     A file with a line per paper or question is declared empty; its text comes as
-    `Line`s of its name, in the details. A name may put the file into a folder, or a
-    folder of a folder, as in `results/openai_gpt-4o/benchmark_CD1.json`.
+    `StreamedLine`s of its name, in the details. A name may put the file into a folder,
+    or a folder of a folder, as in `results/openai_gpt-4o/benchmark_CD1.json`.
     """
 
     name: str

@@ -6,8 +6,8 @@ that no projection ever opens a body; large bytes (a reply, a request's skeleton
 manifest) travel beside the event as the `payload` of its `Entry`.
 
 Sequence numbers, times and the writer are given by the log when it commits; they are
-fields of `Recorded`, not of events. Field names are stored, so renaming one needs a
-new version and an upcaster (`store/tables.py`); adding a field with a default does not.
+fields of `RecordedEvent`, not of events. Field names are stored, so renaming one needs
+a new version and an upcaster (`store/tables.py`); a new field with a default does not.
 
 A batch has a key of ours, made from what is in it, under which the log knows it; the
 provider is told the key and gives an id of its own. All of these events are marked, so
@@ -91,7 +91,7 @@ class BatchEnded(BatchEventBase):
 
     VERSION: ClassVar[int] = 1
 
-    outcome: str  #: an `Outcome`
+    outcome: str  #: a `BatchOutcome`
     requests: int
     done: int = 0
     failed: int = 0
@@ -352,7 +352,7 @@ class AttemptAnswered:
 
     task: int
     attempt: int
-    form: str  #: wire form of the payload, a name of `runner.wire`
+    form: str  #: wire form of the payload, a name of `runner.clients.wire`
     status: int  #: HTTP status; 200 for clients without HTTP
     latency_ms: float | None  #: None: made elsewhere, nobody measured it
     finish_reason: str  #: "stop", "length", "content_filter", ...

@@ -1,8 +1,8 @@
 """Defines recorded results: milestones of scorings, and the early stopping rule.
 
 A `Milestone` is part of the event `ScoringRecorded`, small enough to be read of a
-thousand runs at once. What lies below its sums, the `Parts`, stands beside the event
-and is read of the runs that are compared, and of no other.
+thousand runs at once. What lies below its sums, the `ItemParts`, is stored beside the
+event and is read only of the runs that are compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Defines a task: its states, transitions, and planned and projected rows.
 
-The state machine is the table `MOVES`; a pair that is not in it is an error that
+The state machine is the table `TRANSITIONS`; a pair that is not in it is an error that
 changes nothing. "Open" is queued, running or waiting; the rest is final.
 
 A million tasks are planned in blocks of a thousand, so that planning costs a thousand

@@ -48,6 +48,75 @@ def test_every_link_into_a_page_finds_its_heading() -> None:
             assert anchor in _anchors(target), (page.name, file, anchor)
 
 
+ROOT = DOCS.parent
+NOTES = sorted((ROOT / "design").glob("*.md"))
+CODE = ("store", "runner", "jobs", "tui", "tests", "docs")
+NAMED = re.compile(
+    rf"(?<![\w./<-])(?:{'|'.join((*CODE, 'design'))})(?:[./]\w[\w-]*)+(?![\w*<{{-])"
+)
+
+
+def _is_there(name: str) -> bool:
+    """Whether the repository has this path, module, or name inside a module."""
+    if "/" in name:
+        return (ROOT / name).exists() or (ROOT / f"{name}.py").exists()
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ROOT.joinpath(*parts[:length])
+        source = module.with_suffix(".py") if length > 1 else module / "__init__.py"
+        source = source if source.exists() else module / "__init__.py"
+        if source.exists() or module.is_dir():
+            rest, text = parts[length:], source.read_text() if source.exists() else ""
+            return all(re.search(rf"\b{part}\b", text) for part in rest)
+    return False
+
+
+@pytest.mark.parametrize(
+    "page", [README, *PAGES, *NOTES], ids=lambda page: f"{page.parent.name}-{page.stem}"
+)
+def test_every_path_and_dotted_name_of_a_page_exists(page: Path) -> None:
+    quoted = re.findall(r"`([^`\n]+)`", page.read_text())
+    named = {name for words in quoted for name in NAMED.findall(words)}
+    missing = {name for name in named if not _is_there(name) and "NAME" not in name}
+    files = {words for words in quoted if re.fullmatch(r"(?:\w+/)*[a-z_]+\.py", words)}
+    missing |= {
+        file
+        for file in files - named
+        if not any(any((ROOT / room).rglob(file)) for room in CODE)
+    }
+    assert not missing, f"{page.name} names what does not exist"
+
+
+#: OpenTelemetry's, which notes name and the code does not need.
+FOREIGN = {"HistogramDataPoint", "ReadableSpan"}
+
+
+def test_every_class_that_a_design_note_names_is_one_of_the_code() -> None:
+    code = "".join(
+        path.read_text() for room in CODE for path in (ROOT / room).rglob("*.py")
+    )
+    words = set(re.findall(r"\w+", code))
+    for page in NOTES:
+        named = re.findall(r"`([A-Z]\w*[a-z]\w*)(?:\.\w+)*`", page.read_text())
+        assert not {*named} - words - FOREIGN, (
+            f"{page.name} names what the code does not have"
+        )
+
+
+def test_the_map_leads_to_every_design_note_and_to_nothing_else() -> None:
+    text = (ROOT / "design/README.md").read_text()
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", text)
+    assert sorted(linked) == sorted({page.name for page in NOTES} - {"README.md"})
+
+
+def test_the_way_of_a_call_in_the_map_has_at_most_twelve_files() -> None:
+    text = (ROOT / "design/README.md").read_text()
+    way = text.split("## The way of one call")[1].split("\n## ")[0]
+    steps = re.findall(r"^\d+\. `([\w/]+\.py)`", way, re.MULTILINE)
+    assert 0 < len(steps) <= 12
+    assert [step for step in steps if not (ROOT / step).exists()] == []
+
+
 def test_every_page_is_reached_from_the_first() -> None:
     named = set(re.findall(r"\(([\w-]+\.md)\)", (DOCS / "index.md").read_text()))
     assert named == {page.name for page in PAGES} - {"index.md"}

@@ -145,7 +145,7 @@ def compare_all(
     patterns: Sequence[str],
     drawing: ComparisonOptions,
 ) -> tuple[ComparedModels, ...]:
-    """Like `matches`, also where nothing can be compared."""
+    """Like `compare_models`, also where nothing can be compared."""
     draw = drawing.maker()
     made = [_compare_sides(a, b, patterns, drawing.seed, draw) for a, b in pairs]
     compared = [each for match in made for each in match.compared]

@@ -138,7 +138,7 @@ _LEAD = re.compile(
 
 
 def read_letter(reply: Reply, options: Options | None) -> Letter | ParseFailure:
-    """The letter that the first fitting rule of `RULES` finds.
+    """The letter that the first fitting rule of `LETTER_RULES` finds.
 
     A JSON object with a text under "answer" stands for the whole reply. *options* are
     the texts of a to d, None where they are unknown.

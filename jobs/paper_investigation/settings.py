@@ -1,7 +1,7 @@
 """Every setting of the job, and the profiles that bundle them.
 
 A profile names a set of values; a value given explicitly wins over the profile's.
-`Settings.profile_changes` says which ones did, for the report.
+`InvestigationSettings.profile_changes` says which ones did, for the report.
 """
 
 from __future__ import annotations

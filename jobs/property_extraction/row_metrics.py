@@ -37,7 +37,7 @@ def status_metrics(
     Args:
         fates: of one replicate.
         comparer: that reads their numbers.
-        told: what `compared` says of them.
+        told: what `compared_rows` says of them.
     """
     inside = [
         (place, row)

@@ -205,7 +205,7 @@ def one_record_each(
     """The record of each truth paper, where one record may serve one of them only.
 
     Args:
-        claimable: of each truth paper, the records that `any_record` finds.
+        claimable: of each truth paper, the records that `find_records` finds.
         included: places of the included records; as many of them as can be are used.
     """
     claims = ClaimMatching(claimable)

@@ -198,7 +198,7 @@ def describe_review(
     Args:
         settings: which sources count.
         review: its text, and its criteria from the file.
-        context: of a task that follows a model's criteria; see `carrying`.
+        context: of a task that follows a model's criteria; see `criteria_to_context`.
     """
     if context is not None:
         return ReviewDescription(

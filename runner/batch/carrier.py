@@ -88,7 +88,7 @@ class BatchContext:
     """Items that the log has of batches that another log had made, by their ids."""
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long; `Left` as soon as the process is about to end."""
+        """Wait so long; `CallLeft` as soon as the process is about to end."""
         try:
             async with asyncio.timeout(seconds):
                 await self.leaving.wait()

@@ -3,8 +3,8 @@
 A client like any other, but for three things. It keeps its own record, because a batch
 outlives the process: what it is about to send stands in the log before it is sent. It
 waits, because a batch takes a day, and asks again by itself whatever concerns a batch
-and none of its calls. And it lets go: where the process ends, calls are `Left` at the
-provider for a later one.
+and none of its calls. And it lets go: where the process ends, calls are left at the
+provider for a later one (`CallLeft`).
 
 The first call of a batch leads it: in its coroutine the batch is carried from stage to
 stage, so nothing goes on that the engine does not know of.

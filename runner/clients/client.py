@@ -40,7 +40,7 @@ class Received:
     """A reply that came back whole."""
 
     body: bytes  #: as received, without its transfer's compression
-    form: str  #: wire form of the body, a name of `runner.wire`
+    form: str  #: wire form of the body, a name of `runner.clients.wire`
     reply: AnyReply  #: what the body says; of the request's kind
     status: int = 200  #: 200 for clients without HTTP
     headers: dict[str, str] | None = None  #: only those that matter, lower case

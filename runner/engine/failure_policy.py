@@ -31,7 +31,7 @@ model whose true share is at the limit or below is stopped by mistake in at most
 1 / alpha runs, however many outcomes there are.
 
 The bound assumes that order says nothing about quality. Under concurrency the fastest
-replies come first; `LEAST` outcomes are therefore awaited before the first verdict.
+replies come first, so the first verdict waits for `LEAST_OUTCOMES` outcomes.
 """
 
 from __future__ import annotations

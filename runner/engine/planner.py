@@ -2,7 +2,7 @@
 
 Each growth is durable together with the event that caused it, so a crash can neither
 lose nor repeat it. Where the parsers or settings changed since the answers were read,
-`catch_up` derives the follow-ups again and adds exactly those that are missing.
+`_catch_up` derives the follow-ups again and adds exactly those that are missing.
 """
 
 from __future__ import annotations

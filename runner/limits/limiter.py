@@ -5,7 +5,7 @@ limiter says when the next request may leave; the scheduler waits.
 
 Three sources are heard, and the lowest limit counts: what a person set, what the
 endpoint states in its headers (`rate_limits`), and what its replies show: refusals
-(`Ceiling`) and latencies (`adaptive_concurrency`).
+(`LearnedLimits`) and latencies (`adaptive_concurrency`).
 
 A refusal does not say what was too much. So one explanation after the other is acted
 on, the usual one first, and given up if acting on it does not end the refusals:

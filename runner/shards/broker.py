@@ -289,14 +289,14 @@ MOST_UNREAD = 4 * 1024 * 1024
 
 
 class BrokerServer:
-    """Lends to shards that connect; the driver's side of `runner.leasing`.
+    """Lends to shards that connect; the driver's side of `lease_protocol`.
 
-    Made by `serving`. Everything the driver wants to know or to have done goes through
-    here, so that it is said to the shards at once.
+    Made by `serve_broker`. All that the driver wants to know or to have done goes
+    through here, so that it is said to the shards at once.
     """
 
     def __init__(self, broker: Broker, *, token: str, clock: Clock) -> None:
-        """Nobody is connected; use `serving`."""
+        """Nobody is connected; use `serve_broker`."""
         self._broker = broker
         self._token = token.encode()
         self._clock = clock

@@ -120,7 +120,7 @@ class ShardRefused(LeaseMessage, frozen=True, kw_only=True, tag="refused"):
 
 
 class LeaseRenewed(LeaseMessage, frozen=True, kw_only=True, tag="renewed"):
-    """Another TTL from the moment at which `Renew` was sent."""
+    """Another TTL from the moment at which `RenewLease` was sent."""
 
     now: float
 

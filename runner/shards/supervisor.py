@@ -5,8 +5,8 @@ engine nor clock. What an event means stands in `Supervisor._TABLE`, what an exi
 means in `VERDICTS`. A shard is placed again
 
 * at once, near its log, when its process is certainly no more;
-* after `Policy.fence_s`, anywhere, when nobody can say: by then it has lost its lease
-  and finished its calls, wherever it is;
+* after `RestartPolicy.fence_s`, anywhere, when nobody can say: by then it has lost its
+  lease and finished its calls, wherever it is;
 * not at all, when it says the same of itself twice, dies too often in a row, or stopped
   because its replies are of no use: each placement would pay for some more of them.
 """

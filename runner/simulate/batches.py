@@ -1,7 +1,7 @@
 """Keeps simulated batches: states, schedules by seed, answers and bills.
 
-All that is going to happen is settled when a batch is made (its `Schedule`, and what
-becomes of every item), so looking at it late or often changes nothing. Only a
+All that is going to happen is settled when a batch is made (its `BatchSchedule`, and
+what becomes of every item), so looking at it late or often changes nothing. Only a
 cancellation comes from outside.
 """
 
@@ -368,7 +368,7 @@ class BatchOffice:
         return most is None or sum(waiting) + more <= most
 
     def find(self, batch_id: str, now_us: int) -> StoredBatch:
-        """The batch of that id; a `Refusal` where none is shown."""
+        """The batch of that id; a `BatchRefusal` where none is shown."""
         kept = self._kept.get(batch_id)
         if kept is None or not self._is_shown(kept, now_us):
             raise BatchRefusal(
@@ -392,7 +392,7 @@ class BatchOffice:
         return now_us >= shown_us
 
     def cancel(self, batch_id: str, now_us: int) -> StoredBatch:
-        """Ask a batch to stop; a `Refusal` where it is beyond that."""
+        """Ask a batch to stop; a `BatchRefusal` where it is beyond that."""
         kept = self.find(batch_id, now_us)
         if not kept.batch.cancel(now_us):
             raise BatchRefusal(

@@ -1,7 +1,7 @@
 """Bills calls by a price list and keeps the endpoint's own ledger of what it served.
 
 Runs are compared with this bill, so it imports nothing of `runner.money` or
-`runner.wire`: a mistake that both sides shared would prove nothing.
+`runner.clients`: a mistake that both sides shared would prove nothing.
 
 A request gets its line before the first byte of its reply leaves. Only where the
 client turns out to have gone before the last byte was out, a second line with the same

@@ -284,7 +284,7 @@ class StoredFiles:
         return file
 
     def find(self, file_id: str) -> StoredFile:
-        """The file of that id; a `Refusal` where there is none."""
+        """The file of that id; a `BatchRefusal` where there is none."""
         try:
             return self._files[file_id]
         except KeyError:
@@ -301,7 +301,7 @@ class StoredFiles:
         ]
 
     def delete(self, file_id: str) -> None:
-        """Forget a file; a `Refusal` where there is none."""
+        """Forget a file; a `BatchRefusal` where there is none."""
         del self._files[self.find(file_id).id]
 
 

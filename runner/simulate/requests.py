@@ -346,7 +346,7 @@ def joined(lines: Sequence[object]) -> bytes:
 
 
 def read(body: bytes, form: type[_T]) -> _T:
-    """The JSON in *body*; a `Refusal` where it has not that form."""
+    """The JSON in *body*; a `BatchRefusal` where it has not that form."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -202,7 +202,7 @@ def left_by_stage(
     """Tasks still to be ended, by stage, in order of the lanes.
 
     Follow-ups that are not planned yet are taken to be as many for every open task of
-    the first stages as they were for every one that has ended, as in `outlook`.
+    the first stages as for every one that has ended, as in `estimate_accuracy`.
 
     Args:
         lanes: tasks by stage, model and state.

@@ -4,7 +4,7 @@ The minutes of a week are joined in SQL: what comes out is as many rows as a cha
 columns, whatever the length of the run.
 
 Read from the end of the log in bounded steps, since projections that kept latencies by
-the minute would cost every commit. Whoever looks keeps a `Tail` and asks it again.
+the minute would cost every commit. A reader keeps an `AnswerTail` and asks it again.
 
 A step reads by key and ends after some events, found or not, so that it lasts some
 milliseconds; it says what is left to be looked at, and whoever asked goes on or leaves

@@ -1,6 +1,6 @@
 """One process of a run: takes it up, drives it, and says how it ended.
 
-The same steps as `runner.launching`, which is bound to a folder, signals and HTTP.
+The same steps as `runner.run.launch`, which is bound to a folder, signals and HTTP.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes commands to a run, and follows what becomes of them.
 
 It appends lines to `control.jsonl`, and has the command record a scoring.
-Where nothing may be asked, there is no `Control` at all: what does not exist cannot be
-forgotten by a key, a palette command or a screen that is added later.
+Where nothing may be asked, there is no `CommandSender` at all: what does not exist
+cannot be forgotten by a key, a palette command or a screen that is added later.
 
 Nothing waits for it: a run may take its time, or not be there.
 """

@@ -1,8 +1,8 @@
 """Binds the keys that command the run in front, and carries them out.
 
-What they come to is the business of `asking`; the table of them is `actions`.
+What they amount to is in `dialog`; the table of them is in `actions`.
 
-The dialog decides, the run's `Control` writes, and what becomes of it is told over
+The dialog decides, the run's `CommandSender` writes, and the outcome is shown over
 whatever screen is in front by then. Without a control nothing of this happens.
 """
 

@@ -77,7 +77,7 @@ def operating_point(
 ) -> OperatingRates | None:
     """Where the false positive rate is at most *target*, or nearest to it.
 
-    None where only one class is there. Rules are those of `Choices.tpr_rule`.
+    None where only one class is there. Rules are those of `MetricDefinitions.tpr_rule`.
     """
     positives, negatives = points[-1].tp, points[-1].fp
     if not positives or not negatives:
@@ -118,7 +118,7 @@ def _corners(points: Sequence[CurvePoint]) -> list[CurvePoint]:
 
 @dataclass(frozen=True, slots=True)
 class _Bins:
-    """How one rule of `Choices.ece_edges` puts probabilities into bins."""
+    """How one rule of `MetricDefinitions.ece_edges` puts probabilities into bins."""
 
     closed: Literal["right", "left"]
     lost: float | None = None  #: the border value that the loop forgets

@@ -196,10 +196,10 @@ def alias_candidates(
     canonical: Container[str] = frozenset(),
     examples: Mapping[str, Sequence[PredictionExample]] = MappingProxyType({}),
 ) -> tuple[AliasCandidate, ...]:
-    """The pairs of all papers, by `order`.
+    """The pairs of all papers, by `candidate_order`.
 
     Args:
-        papers: what `near` finds in each.
+        papers: what `near_names` finds in each.
         canonical: names of truth and rubric.
         examples: predictions by the name that they were stated under.
     """
@@ -245,7 +245,7 @@ def review_candidates(
     """The first *top* of the pairs that spelling alone makes: what is to be looked at.
 
     Args:
-        papers: what `near` finds in each.
+        papers: what `near_names` finds in each.
         k: targets of a name in a paper that spelling makes.
         top: how many pairs; None: all.
         canonical: names of truth and rubric.
@@ -260,7 +260,7 @@ def draft_targets(
     """The first target of each name, keys sorted; nobody has checked any of it.
 
     Args:
-        reviewed: pairs in the order of `review`.
+        reviewed: pairs in the order of `review_candidates`.
         same_name: `guard` leaves out names of truth and rubric, which are right as
             they are; `keep` maps them too, most of them to themselves.
     """
@@ -286,11 +286,11 @@ def crossfitted(
 ) -> tuple[AliasEntry, ...]:
     """Entries that each hold in the one paper that had no part in them.
 
-    Each paper's draft is what `review` and `draft` make of the others. All pairs are
-    counted once; only those of the paper itself are counted and placed anew for it.
+    Each paper's draft is what `review_candidates` and `draft` make of the others. All
+    pairs are counted once; only those of the paper itself are counted anew for it.
 
     Args:
-        papers: what `near` finds in each, by refno.
+        papers: what `near_names` finds in each, by refno.
         k: targets of a name in a paper that spelling makes.
         top: how many pairs a draft is made of.
         canonical: names of truth and rubric.

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import requests
 from google.protobuf.message import DecodeError
@@ -34,7 +33,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from runner.errors import RunnerError, UsageError
+from runner.errors import RunnerError
 from runner.telemetry import (
     DURATION,
     DURATION_UNIT,
@@ -287,31 +286,3 @@ def _silenced() -> Iterator[None]:
     finally:
         logger.propagate = before
         logger.removeHandler(handler)
-
-
-def base_of(typed: str) -> str:
-    """The address of a collector, to which the paths of its signals are added.
-
-    Raises:
-        UsageError: it is no address, or has a password in it.
-    """
-    try:
-        parts = urlsplit(typed)
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        is_whole = is_whole and parts.port != 0 and not parts.query
-    except ValueError:
-        raise _no_address(typed) from None
-    if parts.username is not None or parts.password is not None:
-        raise UsageError(
-            "--otlp takes no password: give it in OTEL_EXPORTER_OTLP_HEADERS, such as "
-            "'authorization=Basic%20...'."
-        )
-    if not is_whole:
-        raise _no_address(typed)
-    return typed.rstrip("/").removesuffix("/v1/traces")
-
-
-def _no_address(typed: str) -> UsageError:
-    return UsageError(
-        f"--otlp {typed!r} is no address of a collector, such as http://127.0.0.1:4318."
-    )

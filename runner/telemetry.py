@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
 from runner.clients.client import is_offline
 from runner.clients.wire import OPENAI_EMBEDDINGS, RERANK
 from runner.clients.wire_openai import OPENAI_CHAT
+from runner.errors import UsageError
 from store.events import AttemptAnswered, AttemptFailed, RunStarted
 from store.read.status import run_started, status
 from store.read.tasks import AttemptRow, attempts, event_times
@@ -516,3 +518,31 @@ def _outcome_attributes(
 
 def _known(given: dict[str, Value | None]) -> Attributes:
     return {name: value for name, value in given.items() if value is not None}
+
+
+def base_of(typed: str) -> str:
+    """The address of a collector, to which the paths of its signals are added.
+
+    Raises:
+        UsageError: it is no address, or has a password in it.
+    """
+    try:
+        parts = urlsplit(typed)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_whole = is_whole and parts.port != 0 and not parts.query
+    except ValueError:
+        raise _no_address(typed) from None
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "--otlp takes no password: give it in OTEL_EXPORTER_OTLP_HEADERS, such as "
+            "'authorization=Basic%20...'."
+        )
+    if not is_whole:
+        raise _no_address(typed)
+    return typed.rstrip("/").removesuffix("/v1/traces")
+
+
+def _no_address(typed: str) -> UsageError:
+    return UsageError(
+        f"--otlp {typed!r} is no address of a collector, such as http://127.0.0.1:4318."
+    )

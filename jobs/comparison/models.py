@@ -408,7 +408,7 @@ def tested_cells(found: ComparedMetric | None) -> tuple[Cell, ...]:
     )
 
 
-def test_words(found: ComparedMetric) -> str:
+def p_value_words(found: ComparedMetric) -> str:
     """The test, the items by outcome and the verdict, for a line of a summary."""
     own = found.p_values.own
     parts = [

@@ -158,7 +158,7 @@ def _shape(line: str) -> str:
     return _NUMBER.sub("#", " ".join(line.split()))
 
 
-READER: Final = Path(__file__).with_name("pages.py")
+READER: Final = Path(__file__).with_name("pdf_pages.py")
 
 SCANNED_CHARS: Final = 200
 """A page with fewer characters is most likely a picture of one."""

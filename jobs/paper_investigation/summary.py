@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jobs.comparison.models import test_words
+from jobs.comparison.models import p_value_words
 from jobs.inputs.sampling import sample_sentences
 from jobs.paper_investigation.model_pairs import PaperModelPair
 from jobs.paper_investigation.model_summary import reasons
@@ -209,7 +209,7 @@ def _pair(pair: PaperModelPair) -> str:
     return (
         f"{pair.left} - {pair.right}   score {value} "
         f"{ends(gap.interval.lo, gap.interval.hi, '.2f')}   {pair.papers} papers"
-        f"{f' ({dropped} dropped)' if dropped else ''}, {test_words(found)}"
+        f"{f' ({dropped} dropped)' if dropped else ''}, {p_value_words(found)}"
     )
 
 

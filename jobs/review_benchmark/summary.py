@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from jobs.comparison.models import test_words
+from jobs.comparison.models import p_value_words
 from jobs.inputs.sampling import sample_sentences
 from jobs.metrics import mean
 from jobs.review_benchmark.agent_results import AgentResults
@@ -332,7 +332,7 @@ def _pairs(pairs: Sequence[AgentPair]) -> Iterator[str]:
             f"{_name(own.left)} minus {_name(own.right)}  {recall}  "
             f"only one included {own.left_alone} and {own.right_alone} of {own.n}  "
             f"{plural(own.reviews, 'review')} ({own.dropped} dropped)  "
-            f"{test_words(found)}"
+            f"{p_value_words(found)}"
         )
     if pairs[MOST_PAIRS:]:
         left = plural(len(pairs) - MOST_PAIRS, "more pair")

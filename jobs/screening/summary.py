@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jobs.comparison.models import test_words
+from jobs.comparison.models import p_value_words
 from jobs.inputs.sampling import sample_sentences
 from jobs.screening.results import (
     SENSITIVITY,
@@ -133,7 +133,7 @@ def _pairs(pairs: Sequence[ScreeningPair]) -> Iterator[str]:
                 gap = found.gap
                 shown = ends(gap.interval.lo, gap.interval.hi, "+.2f")
                 value = f"{fixed(gap.value, '+z.3f')} {shown}".rstrip()
-                yield f"  {word} {value}  {test_words(found)}"
+                yield f"  {word} {value}  {p_value_words(found)}"
 
 
 def _implied(results: ScreeningResults) -> Iterator[str]:

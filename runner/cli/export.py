@@ -195,8 +195,7 @@ def _told(sheet: ExportTable, progress: Callable[[str], None]) -> Iterator[Recor
 
 def _send(folder: RunFolder, typed: str, *, dry_run: bool, as_json: bool) -> int:
     from runner.cli.progress import paced_progress
-    from runner.otlp import base_of
-    from runner.telemetry import VERSION, Tracing
+    from runner.telemetry import VERSION, Tracing, base_of
     from store.clock import SystemClock
     from store.database import open_reader
 

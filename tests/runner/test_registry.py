@@ -35,6 +35,6 @@ def test_listing_the_jobs_loads_none_of_them() -> None:
         check=True,
         timeout=60,
     )
-    *_, count, heavy = done.stdout.rstrip("\n").split("\n")
+    *_, count, heavy = done.stdout.splitlines()
     assert int(count) < 60
     assert not heavy

@@ -7,10 +7,10 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from jobs.inputs.files import read_jsonl
-from jobs.inputs.rows import Noticed
+from jobs.inputs.rows import InputFindings
 from jobs.metrics import ratio, wilson
 from runner.job import Answer, Answers, InputFile, Stage, Task, TaskSpec
-from runner.messages import ChatRequest, Message, ParseFailure, Part, Reply
+from runner.messages import ChatRequest, Message, ParseFailure, Reply, TextPart
 from runner.scorecard import Metric, Scorecard, Verdict
 
 ASK = "How many people did this trial enrol? Answer with one number only.\n\n"
@@ -32,7 +32,7 @@ class Participants:
 
     def load(self, options: Options) -> Trials:
         needed = ("id", "abstract", "enrolled")
-        rows = read_jsonl(options.trials, needed, noticed=Noticed())
+        rows = read_jsonl(options.trials, needed, noticed=InputFindings())
         return {r.text("id"): (r.text("abstract"), r.count("enrolled")) for r in rows}
 
     def inputs(self, options: Options) -> tuple[InputFile, ...]:
@@ -42,7 +42,7 @@ class Participants:
         return (TaskSpec(stage="count", key=trial) for trial in trials)
 
     def request(self, trials: Trials, task: Task) -> ChatRequest:
-        parts = (Part(text=ASK), Part(text=trials[task.key][0]))
+        parts = (TextPart(text=ASK), TextPart(text=trials[task.key][0]))
         return ChatRequest(messages=(Message(role="user", parts=parts),), max_tokens=32)
 
     def follow_up(self, _: Trials, group: tuple[Answer, ...]) -> Iterator[TaskSpec]:

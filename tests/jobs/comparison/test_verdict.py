@@ -13,7 +13,7 @@ from jobs.comparison.models import (
     ComparisonOptions,
     compare_models,
     model_pairs,
-    test_words,
+    p_value_words,
 )
 from jobs.metrics import Interval
 from jobs.paper_investigation.settings import InvestigationSettings
@@ -145,6 +145,6 @@ def test_the_models_of_a_run_have_the_p_and_the_word_of_compare() -> None:
     assert outside.gap.value is not None
     assert inside.gap.value == -outside.gap.value
     assert inside.gap.interval.lo == pytest.approx(-(outside.gap.interval.hi or 0))
-    words = test_words(inside)
+    words = p_value_words(inside)
     assert "won 11, lost 0, tied 1: left better" in words
     assert "sign flips by paper" in words

@@ -45,9 +45,10 @@ def test_every_figure_is_a_vector_and_a_raster_picture_with_content(
 @pytest.mark.parametrize("seed", ["1", "77"])
 def test_figures_are_the_same_bytes_in_every_process(tmp_path: Path, seed: str) -> None:
     script = (
-        "import sys; from pathlib import Path; from jobs.report.figures import write; "
+        "import sys; from pathlib import Path; "
+        "from jobs.report.figures import write_figures; "
         "from tests.jobs.report.reported import FIGURES; "
-        "write(FIGURES, Path(sys.argv[1]))"
+        "write_figures(FIGURES, Path(sys.argv[1]))"
     )
     # a person's own style, and another language, change nothing
     (tmp_path / "matplotlibrc").write_text("lines.linewidth: 9\nfont.size: 30\n")

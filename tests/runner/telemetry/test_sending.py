@@ -8,8 +8,8 @@ import pytest
 
 from runner import otlp
 from runner.errors import RunnerError, UsageError
-from runner.otlp import SendResult, base_of, send
-from runner.telemetry import Tracing
+from runner.otlp import SendResult, send
+from runner.telemetry import Tracing, base_of
 from store.database import open_reader
 from store.events import RunFinished
 from tests.runner.telemetry.collector import Collector, attributes, collecting

@@ -112,7 +112,7 @@ HASHED = """
 import hashlib
 from tests.jobs.evidence_retrieval.said import fingerprint
 from tests.jobs.evidence_retrieval.world import answers, dataset
-from jobs.evidence_retrieval.predicting import predict
+from jobs.evidence_retrieval.predictions.sheet import predict
 world = dataset(posts=15, deep_checks=True)
 sheet = predict(world, answers(world))
 said = repr((fingerprint(sheet), sheet.gates, sheet.leakage, sheet.findings))

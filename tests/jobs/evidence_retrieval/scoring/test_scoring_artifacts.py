@@ -287,7 +287,7 @@ def test_equal_sheets_give_equal_scorecards() -> None:
 
 PRINT_ALL = """
 import hashlib
-from jobs.evidence_retrieval.scoring import score
+from jobs.evidence_retrieval.score import score
 from tests.jobs.evidence_retrieval.sheets import dataset
 from tests.jobs.evidence_retrieval.scoring.test_scoring_artifacts import sheet
 card = score(dataset(boot_b=20), sheet("a/one", "b/two"))

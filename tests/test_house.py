@@ -86,6 +86,15 @@ def test_no_module_holds_more_than_one_concept() -> None:
     assert not long  # more than one concept is likely above
 
 
+def test_a_public_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert not {name: files for name, files in homes.items() if len(files) > 1}
+
+
 def test_sql_stands_in_sql_files_only() -> None:
     words = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "PRAGMA ")
     found = [

@@ -53,7 +53,6 @@ __all__ = [
     "statements",
     "tables",
     "task",
-    "testing",
     "time_travel",
     "union",
     "verify",

@@ -10,6 +10,7 @@ import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from hashlib import blake2b, sha256
 from typing import Generic, TypeAlias, TypeVar
 
@@ -51,8 +52,9 @@ class TrivialAnswers:
 
     def __init__(self) -> None:
         self._answers: dict[str, Counter[str]] = defaultdict(Counter)
-        self._accuracy: dict[tuple[str, str], float] = defaultdict(float)
-        self._score: dict[tuple[str, str], float] = defaultdict(float)
+        # exact, so that the order of papers changes no digit
+        self._accuracy: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+        self._score: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
         self._with_questions = 0
         self._scored = 0
 
@@ -68,12 +70,12 @@ class TrivialAnswers:
         self._with_questions += bool(paper.accuracies)
         for variant in paper.accuracies:
             answered = [m for m in paper.links[variant] if m.judgement is not None]
-            share = 1 / len(answered) / len(paper.accuracies)
+            share = Fraction(1, len(answered) * len(paper.accuracies))
             for marked in answered:
                 question = marked.item.question
                 key = question.pipeline, _folded(question)
                 self._accuracy[key] += share
-                self._score[key] += share * (paper.recall or 0.0)
+                self._score[key] += share * Fraction(paper.recall or 0)
 
     def baselines(self) -> Iterator[TrivialBaseline]:
         """Always the most frequent answer of a pipeline; always "not found"."""
@@ -123,7 +125,7 @@ class TrivialAnswers:
                     of=path,
                     key=key,
                     name=name,
-                    value=ratio(sum(worth), papers),
+                    value=ratio(float(sum(worth)), papers),
                     n=papers,
                     how=f"{how}; the variants that the model found",
                 )

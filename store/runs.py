@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from store.database import LogReader, is_held, open_reader
-from store.errors import (
-    AmbiguousRun,
-    CorruptLog,
-    NoSuchRun,
-    NotALog,
-    StoreError,
-)
+from store.errors import AmbiguousRun, CorruptLog, NoSuchRun, NotALog, StoreError
 from store.log.integrity import LogEnd, check_absent, compare_end
 from store.tables import created_us
 from store.union.source import UnionSource

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import click
 
-from tui.options import (
-    known_theme,
-    shared,
-)
+from tui.options import known_theme, shared
 
 PORT = 8177
 

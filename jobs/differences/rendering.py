@@ -20,9 +20,7 @@ from jobs.differences.difference import (
 from jobs.text import fixed, plural
 from runner.errors import UsageError
 from runner.scorecard import Booking
-from runner.typeset import (
-    in_columns,
-)
+from runner.typeset import in_columns
 
 
 def named_metrics(

@@ -14,9 +14,7 @@ from runner.prompts import Placeholder, PromptBlock, PromptBook, PromptCatalog
 from runner.scorecard import Finding
 
 if TYPE_CHECKING:
-    from jobs.evidence_retrieval.predictions.fitted_gate import (
-        StoredGate,
-    )
+    from jobs.evidence_retrieval.predictions.fitted_gate import StoredGate
 
 
 _SENTENCES: Final = Placeholder(

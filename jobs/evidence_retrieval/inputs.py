@@ -29,9 +29,7 @@ from runner.errors import DatasetError, UsageError
 from runner.job import InputFile
 
 if TYPE_CHECKING:
-    from jobs.evidence_retrieval.predictions.fitted_gate import (
-        StoredGate,
-    )
+    from jobs.evidence_retrieval.predictions.fitted_gate import StoredGate
 
 
 def read_stored(path: Path) -> Mapping[str, Any]:

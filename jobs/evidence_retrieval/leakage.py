@@ -9,9 +9,7 @@ import numpy as np
 
 from jobs.evidence_retrieval.data import EvidenceDataset, Post
 from jobs.evidence_retrieval.predictions.classifier import CRITERION, Split
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
 from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     ThresholdTargets,

@@ -20,19 +20,14 @@ from jobs.evidence_retrieval.leakage import (
     thresholds_from_test,
 )
 from jobs.evidence_retrieval.predictions.classifier import Split
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-    gate_json,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
 from jobs.evidence_retrieval.predictions.fold_gates import (
     FoldChoice,
     GateOutput,
     Grid,
     choose,
 )
-from jobs.evidence_retrieval.predictions.gate import (
-    GateSpec,
-)
+from jobs.evidence_retrieval.predictions.gate import GateSpec
 from jobs.evidence_retrieval.predictions.nested import (
     FoldAssignment,
     FoldResult,

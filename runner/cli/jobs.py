@@ -5,14 +5,8 @@ from __future__ import annotations
 import click
 
 from runner.cli import arguments
-from runner.cli.console import (
-    DONE,
-    print_json,
-    print_text,
-)
-from runner.typeset import (
-    in_columns,
-)
+from runner.cli.console import DONE, print_json, print_text
+from runner.typeset import in_columns
 
 
 @click.command()

@@ -23,14 +23,9 @@ from runner.cli.request import RunRequest
 from runner.cli.run_steps import Leave
 from runner.errors import RunnerError
 from store.clock import SystemClock
-from store.database import (
-    is_held,
-    open_reader,
-)
+from store.database import is_held, open_reader
 from store.read.status import status
-from store.runs import (
-    RunFolder,
-)
+from store.runs import RunFolder
 
 LOOK_S = 0.05
 PATIENCE_S = 60.0

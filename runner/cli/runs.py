@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import arguments
-from runner.cli.console import (
-    DONE,
-    print_json,
-    print_note,
-    print_raw,
-    print_row,
-)
-from runner.typeset import (
-    in_columns,
-)
+from runner.cli.console import DONE, print_json, print_note, print_raw, print_row
+from runner.typeset import in_columns
 from store.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -18,9 +18,7 @@ from runner.batch.client import (
     open_endpoint,
     pending_batches,
 )
-from runner.clients import (
-    open_client,
-)
+from runner.clients import open_client
 from runner.clients.client import (
     ClientOptions,
     ModelClient,

@@ -25,25 +25,16 @@ from runner.plan import task_of
 from runner.roles import assigned, terms
 from runner.workload import Workload
 from store.clock import Clock
-from store.database import (
-    WriterLock,
-    open_reader,
-)
+from store.database import WriterLock, open_reader
 from store.errors import LogBusy, RunExists, StoreError
 from store.events import ExpectedUsage, Input, RunResumed, RunStarted
-from store.filesystem import (
-    make_folder,
-    network_problem,
-)
+from store.filesystem import make_folder, network_problem
 from store.log.integrity import check_absent
 from store.log.interface import Log
 from store.log.sqlite import SqliteLog
 from store.read.status import run_started
 from store.read.usage import spending
-from store.runs import (
-    RunFolder,
-    list_runs,
-)
+from store.runs import RunFolder, list_runs
 from store.slices import Shard
 from store.task import TaskRow
 

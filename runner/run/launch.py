@@ -29,14 +29,8 @@ from runner.errors import RunnerError, UsageError
 from runner.estimate.estimate import expected
 from runner.job import JobFaults
 from runner.money.budget import WHOLE, Budget
-from runner.money.prices import (
-    Price,
-    bounds_of,
-    prices_of,
-)
-from runner.money.tokens import (
-    TokenBounds,
-)
+from runner.money.prices import Price, bounds_of, prices_of
+from runner.money.tokens import TokenBounds
 from runner.options import RunOptions
 from runner.roles import assigned, remarks
 from runner.run.context import RunContext, obey_signals

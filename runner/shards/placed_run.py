@@ -47,16 +47,10 @@ from runner.shards.shipping import check_place
 from runner.shards.supervisor import RestartPolicy, ShardVerdict, Supervisor
 from runner.workload import Workload
 from store.clock import Clock
-from store.database import (
-    WriterLock,
-    open_reader,
-)
+from store.database import WriterLock, open_reader
 from store.errors import LogBusy
 from store.read.live import union_progress
-from store.runs import (
-    RunFolder,
-    add_place,
-)
+from store.runs import RunFolder, add_place
 from store.segments.place import Place
 from store.task import pico, usd
 

@@ -19,18 +19,10 @@ import aiosqlite
 
 from store import tables
 from store.clock import Clock
-from store.database import (
-    SQL,
-    Connector,
-    WriterLock,
-    connect,
-)
+from store.database import SQL, Connector, WriterLock, connect
 from store.errors import CorruptLog, LogBehind, LogClosed, RunExists, StoreError
 from store.events import Entry, Event, RecordedEvent
-from store.filesystem import (
-    identity_of,
-    network_problem,
-)
+from store.filesystem import identity_of, network_problem
 from store.log import opening
 from store.log.integrity import OpenSlots, check_absent, open_slots
 from store.log.interface import LogStatistics, Planning, StoredReply

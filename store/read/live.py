@@ -23,16 +23,9 @@ import msgspec
 
 from store.database import SQL, UNION, is_union, read_transaction
 from store.fold_state import US_PER_MINUTE, RunState
-from store.log.interface import (
-    Heartbeat,
-)
+from store.log.interface import Heartbeat
 from store.read.forecast import Forecast, ForecastInterval, forecast, left_by_stage
-from store.read.status import (
-    Status,
-    liveness,
-    percentile_ms,
-    status,
-)
+from store.read.status import Status, liveness, percentile_ms, status
 from store.slices import ALL, Slices
 from store.task import usd
 

@@ -23,10 +23,7 @@ from typing import Final, NamedTuple
 import msgspec
 import zstandard
 
-from store.errors import (
-    CorruptLog,
-    ignore_progress,
-)
+from store.errors import CorruptLog, ignore_progress
 from store.log.integrity import link_of_stored
 from store.segments.place import Place
 from store.slices import Shard

@@ -21,13 +21,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
-from store.errors import (
-    CorruptLog,
-    ignore_progress,
-)
-from store.log.interface import (
-    Heartbeat,
-)
+from store.errors import CorruptLog, ignore_progress
+from store.log.interface import Heartbeat
 from store.segments.place import Place
 from store.segments.segment import (
     FOLDER,

@@ -22,25 +22,13 @@ from pathlib import Path
 from typing import TypeGuard
 
 from store import tables
-from store.database import (
-    FACTS,
-    SQL,
-    UNION,
-    WriterLock,
-    connect,
-    is_union,
-    open_reader,
-)
+from store.database import FACTS, SQL, UNION, WriterLock, connect, is_union, open_reader
 from store.errors import CorruptLog, LogBusy, NoSuchRun, NotALog, StoreError
 from store.events import UnknownEvent
-from store.filesystem import (
-    network_problem,
-)
+from store.filesystem import network_problem
 from store.log import opening
 from store.log.integrity import EventRow, link, link_of_stored
-from store.log.interface import (
-    Heartbeat,
-)
+from store.log.interface import Heartbeat
 from store.log.opening import fold_between
 from store.log.writer import KindIds, Position, insert_events
 from store.tables import last_seq, load_run_state

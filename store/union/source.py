@@ -13,19 +13,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from store import tables
-from store.database import (
-    SQL,
-    UNION,
-    LogReader,
-    open_reader,
-    read_transaction,
-)
+from store.database import SQL, UNION, LogReader, open_reader, read_transaction
 from store.errors import CorruptLog, NotALog
 from store.events import NAMES, TasksPlanned
 from store.log.integrity import EventRow, genesis
-from store.log.interface import (
-    Heartbeat,
-)
+from store.log.interface import Heartbeat
 from store.tables import last_seq
 
 #: What one stretch holds of a log, but for one large commit or blob.

@@ -26,12 +26,7 @@ from tests.golden import manifest
 from tests.golden.cases import JOBS, Case, error_cases, help_cases
 from tests.golden.manifest import Difference, entry_of, is_wanted
 from tests.golden.runs import run_cases, screen_cases
-from tests.golden.samples import (
-    import_cases,
-    real_cases,
-    realdata_folder,
-    sample_cases,
-)
+from tests.golden.samples import import_cases, real_cases, realdata_folder, sample_cases
 from tests.golden.spoiled import spoiled_cases
 from tests.golden.taking import Tree, take
 

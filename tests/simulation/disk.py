@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from store.clock import Clock
-from store.database import (
-    WriterLock,
-    connect,
-    open_reader,
-)
+from store.database import WriterLock, connect, open_reader
 from store.errors import IllegalMove
 from store.events import Entry, Event, RecordedEvent, TasksPlanned
 from store.fold import Fold

@@ -5,16 +5,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from store.database import (
-    SQL,
-    read_transaction,
-)
+from store.database import SQL, read_transaction
 from store.query import Query
-from store.read.live import (
-    latencies,
-    minutes,
-    oldest_in_flight,
-)
+from store.read.live import latencies, minutes, oldest_in_flight
 from store.read.status import Status, status
 from store.read.tasks import TaskOrder, events, list_tasks
 from store.read.usage import error_counts, spending, usage_counts

@@ -9,11 +9,7 @@ import pytest
 
 from store import database
 from store.database import copy_log, open_reader
-from store.errors import (
-    NotALog,
-    StoreError,
-    ignore_progress,
-)
+from store.errors import NotALog, StoreError, ignore_progress
 from store.events import Entry
 from store.log.sqlite import SqliteLog
 from store.read.tasks import events

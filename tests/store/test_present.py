@@ -10,9 +10,7 @@ import pytest
 
 from runner.cli.status import forecast_json, forecast_lines, status_json
 from store.database import open_reader
-from store.log.interface import (
-    Heartbeat,
-)
+from store.log.interface import Heartbeat
 from store.read.live import LiveStatus, MinuteRow, is_working, live_status
 from store.runs import RunFolder
 from tests.store.logs import COURSE, written

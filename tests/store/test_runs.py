@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import (
-    WriterLock,
-)
+from store.database import WriterLock
 from store.errors import AmbiguousRun, NoSuchRun, NotALog
 from store.log.sqlite import SqliteLog
 from store.runs import RunFolder, list_runs, resolve

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import (
-    connect,
-    open_reader,
-    read_transaction,
-)
+from store.database import connect, open_reader, read_transaction
 from store.read.live import (
     completed_by_minute,
     data_version,

@@ -15,13 +15,7 @@ import pytest
 
 from tests.conformance.logs import calls_in
 from tests.processes import siftlog, start, status, until
-from tests.thirdparty.servers import (
-    Server,
-    fetch,
-    free_port,
-    require,
-    served,
-)
+from tests.thirdparty.servers import Server, fetch, free_port, require, served
 
 require("xllamacpp", "gguf", in_ci=True)
 

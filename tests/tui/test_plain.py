@@ -12,9 +12,7 @@ import pytest
 from store.database import WriterLock
 from store.errors import StoreError
 from store.events import RunFinished
-from store.runs import (
-    RunFolder,
-)
+from store.runs import RunFolder
 from tests.processes import environment
 from tests.runner.toy_jobs import LoopClock, run_virtual
 from tests.store.logs import COURSE, written

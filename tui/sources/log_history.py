@@ -12,9 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from store.clock import Clock
-from store.database import (
-    read_transaction,
-)
+from store.database import read_transaction
 from store.events import AttemptsAbandoned, RecordedEvent, RunResumed
 from store.read.history import (
     BucketRow,

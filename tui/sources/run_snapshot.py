@@ -17,11 +17,7 @@ from types import TracebackType
 from typing import Protocol, Self, TypeAlias
 
 from store.clock import Clock
-from store.database import (
-    LogReader,
-    read_transaction,
-    unreadable,
-)
+from store.database import LogReader, read_transaction, unreadable
 from store.errors import StoreError
 from store.events import AttemptFailed
 from store.fold_state import US_PER_S

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jobs.evidence_retrieval.predictions.classifier import CannotFitError, Split, split
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-    FittedGate,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, FittedGate
 from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     LabelledRows,

@@ -14,9 +14,7 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.pipeline import Config
 from jobs.evidence_retrieval.predictions.classifier import Split
 from jobs.evidence_retrieval.predictions.columns import ModelColumns
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    gate_json,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import gate_json
 from jobs.evidence_retrieval.predictions.fold_gates import (
     FittedGates,
     FoldChoice,

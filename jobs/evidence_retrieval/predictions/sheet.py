@@ -15,9 +15,7 @@ from jobs.evidence_retrieval.data import EvidenceDataset
 from jobs.evidence_retrieval.imported_sheet import sheet_of_import
 from jobs.evidence_retrieval.leakage_experiments import leak_checks
 from jobs.evidence_retrieval.predictions.columns import columns, queries
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    encode,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import encode
 from jobs.evidence_retrieval.predictions.fold_gates import FittedGates, final_gate
 from jobs.evidence_retrieval.predictions.nested import FoldResult
 from jobs.evidence_retrieval.predictions.outputs import gather

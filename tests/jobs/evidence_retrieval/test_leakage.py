@@ -20,9 +20,7 @@ from jobs.evidence_retrieval.leakage import (
 )
 from jobs.evidence_retrieval.pipeline import STANDARD
 from jobs.evidence_retrieval.predictions.classifier import Split
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
 from jobs.evidence_retrieval.predictions.gate import (
     GateSpec,
     ThresholdTargets,

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from runner.bundle.pack import Bundle, make_bundle
-from store.errors import (
-    ignore_progress,
-)
+from store.errors import ignore_progress
 from store.runs import RunFolder
 from tests.plugging import plugged
 from tests.processes import siftlog

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from runner.bundle import archive
 from runner.bundle.verify import check
-from store.errors import (
-    ignore_progress,
-)
+from store.errors import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents
 

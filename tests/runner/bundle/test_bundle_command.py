@@ -10,9 +10,7 @@ import pytest
 
 from runner.bundle.verify import check
 from runner.cli.main import exit_code
-from store.errors import (
-    ignore_progress,
-)
+from store.errors import ignore_progress
 from tests.processes import siftlog
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents, forged

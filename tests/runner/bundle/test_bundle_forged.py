@@ -11,9 +11,7 @@ import pytest
 from runner.bundle.manifest import NAME, encoded
 from runner.bundle.verify import BundleReport, check
 from runner.errors import RunnerError
-from store.errors import (
-    ignore_progress,
-)
+from store.errors import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import (
     Members,

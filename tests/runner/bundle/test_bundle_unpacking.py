@@ -14,9 +14,7 @@ import pytest
 from runner.bundle import archive
 from runner.bundle.verify import BundleReport, check, require_room
 from runner.errors import RunnerError
-from store.errors import (
-    ignore_progress,
-)
+from store.errors import ignore_progress
 from tests.runner.bundle.conftest import Bundled
 from tests.runner.bundle.forging import contents, packed
 

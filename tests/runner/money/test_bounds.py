@@ -22,10 +22,7 @@ from runner.messages import (
     TextPart,
     Usage,
 )
-from runner.money.prices import (
-    ENOUGH_REPLIES,
-    bounds_of,
-)
+from runner.money.prices import ENOUGH_REPLIES, bounds_of
 from runner.money.tokens import (
     LARGEST_OUTPUT,
     LEAST_LEARNED,

@@ -18,10 +18,7 @@ from runner.shards.parts import OtherLogs, read_other_logs, shard_of
 from runner.workload import load_workload
 from store.clock import SystemClock
 from store.control import Command, send_command
-from store.database import (
-    WriterLock,
-    open_reader,
-)
+from store.database import WriterLock, open_reader
 from store.errors import PlaceAway
 from store.events import (
     AttemptAnswered,
@@ -33,10 +30,7 @@ from store.events import (
 )
 from store.read.tasks import events
 from store.read.usage import spending
-from store.runs import (
-    RunFolder,
-    places_in,
-)
+from store.runs import RunFolder, places_in
 from store.segments.place import Place
 from store.task import PlannedTask, manifest_bytes
 from tests.runner.shards.sharded import Split, rows

@@ -9,20 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from store.database import (
-    LogReader,
-    WriterLock,
-    connect,
-    open_reader,
-)
+from store.database import LogReader, WriterLock, connect, open_reader
 from store.errors import CorruptLog, StoreError
 from store.events import Entry, Event, RunFinished, TaskCompleted, TasksReopened
 from store.read.live import union_progress
 from store.read.status import status
 from store.read.usage import spending
-from store.runs import (
-    RunFolder,
-)
+from store.runs import RunFolder
 from store.scoring import families
 from store.tables import reply, tasks_numbered
 from store.task import TaskState

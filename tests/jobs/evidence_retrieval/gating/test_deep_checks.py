@@ -10,13 +10,8 @@ import pytest
 from jobs.evidence_retrieval.inputs import assign_folds
 from jobs.evidence_retrieval.leakage_experiments import deep_checks
 from jobs.evidence_retrieval.predictions.classifier import Split
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-)
-from jobs.evidence_retrieval.predictions.gate import (
-    GateSpec,
-    ThresholdTargets,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows
+from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
 from jobs.evidence_retrieval.predictions.nested import (
     FoldAssignment,
     FoldResult,

@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 
 from jobs.evidence_retrieval.inputs import assign_folds
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    FeatureRows,
-    gate_json,
-)
-from jobs.evidence_retrieval.predictions.gate import (
-    GateSpec,
-    ThresholdTargets,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import FeatureRows, gate_json
+from jobs.evidence_retrieval.predictions.gate import GateSpec, ThresholdTargets
 from jobs.evidence_retrieval.predictions.nested import (
     FoldAssignment,
     Nested,

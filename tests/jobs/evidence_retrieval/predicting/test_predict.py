@@ -13,9 +13,7 @@ import pytest
 
 from jobs.evidence_retrieval.data import EvidenceDataset, Gold
 from jobs.evidence_retrieval.pipeline import STANDARD, Config
-from jobs.evidence_retrieval.predictions.fitted_gate import (
-    decode,
-)
+from jobs.evidence_retrieval.predictions.fitted_gate import decode
 from jobs.evidence_retrieval.predictions.sheet import predict
 from jobs.evidence_retrieval.queries import UNKNOWN, EvidenceSheet, Predictions
 from jobs.metrics import auroc

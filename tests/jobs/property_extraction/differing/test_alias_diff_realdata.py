@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.property_extraction.aliases.reviewed_names import REVIEWED
-from tests.jobs.property_extraction.real_predictions import (
-    FREE,
-    MODEL,
-    RealPredictions,
-)
+from tests.jobs.property_extraction.real_predictions import FREE, MODEL, RealPredictions
 from tests.jobs.screening.commanded import command, write_csv
 
 pytestmark = pytest.mark.realdata
